@@ -1,0 +1,346 @@
+//! Who searches, who is parked, and who must be unparked when something is placed.
+//!
+//! ```text
+//!             out of work            nothing found
+//!   working --------------> SEARCHING -------------> PARKED
+//!      ^                     |    ^                    |
+//!      +---------------------+    +--------------------+
+//!            found work             taken off the stack
+//! ```
+//!
+//! One word counts searching and parked workers; the stack of parked ones is under a lock, and
+//! so is every change of the parked count. Three flags share the word: NAPPING (the monitor
+//! sleeps, and must be woken when something waits), DRAINING (stop when all is done) and CLOSED
+//! (the workers have stopped, or are about to).
+//!
+//! 1. *Placed*: whoever has placed an entry anywhere fences, then looks at the word. If nobody
+//!    searches and somebody is parked, one is taken off the stack, counted as searching at once,
+//!    and unparked. If all are busy, the monitor is woken, so that quanta end.
+//! 2. *Park*: put yourself on the stack, searching − 1, parked + 1; fence; look at all queues.
+//!    If something is there, take yourself off again and search on. Otherwise park until
+//!    somebody took you off.
+//! 3. *Found work*: searching − 1; if that was the last searcher, fence and look at all queues;
+//!    if something is there, do as the one who placed it would have done.
+//! 4. *Nap* and *close* are as *park*: set the flag, fence, look.
+//!
+//! Why nothing is missed: each pair is a store, a fence and a look on both sides. A placer
+//! stores an entry and looks at the word; a parker, a last searcher or a napper stores to the
+//! word and looks at the queues. With a fence on both sides at least one sees the other. A
+//! placer that sees a searcher relies on it: that searcher will still run rule 2 or 3, after the
+//! placer's fence. Without any one of the fences, the second look, or the last searcher's duty,
+//! a model below deadlocks. The word itself needs no order stronger than Relaxed.
+
+use crate::sync::{
+    Mutex, MutexGuard,
+    atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+        fence,
+    },
+    thread,
+};
+
+const SEARCHING: u64 = 1;
+const PARKED: u64 = 1 << 16;
+const COUNT: u64 = (1 << 16) - 1;
+const CLOSED: u64 = 1 << 32;
+const NAPPING: u64 = 1 << 33;
+const DRAINING: u64 = 1 << 34;
+
+/// Most workers of one runtime: what a count in the word can hold.
+pub const WORKERS_MAX: usize = 4096;
+
+#[derive(Clone, Copy)]
+struct Word(u64);
+
+impl Word {
+    fn searching(self) -> u64 {
+        self.0 & COUNT
+    }
+
+    fn parked(self) -> u64 {
+        (self.0 / PARKED) & COUNT
+    }
+
+    fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// Whether a new entry needs somebody's attention.
+    fn wants_help(self) -> bool {
+        (self.searching() == 0 && (self.parked() > 0 || self.has(NAPPING))) || self.has(CLOSED)
+    }
+}
+
+pub(crate) struct Idle {
+    word: AtomicU64,
+    sleepers: Mutex<Sleepers>,
+    workers: u64,
+}
+
+struct Sleepers {
+    /// Parked workers, the latest on top: its cache is the warmest.
+    stack: Vec<(usize, thread::Thread)>,
+    monitor: Option<thread::Thread>,
+}
+
+/// Held by a worker between finding nothing to do and finding something. To have one is to be
+/// counted as searching; it can not be forgotten, only given back.
+#[must_use = "who searches is relied upon by those who place entries"]
+pub(crate) struct Searching<'a>(&'a Idle);
+
+/// How a wait on the stack ended.
+#[must_use]
+pub(crate) enum Parked<'a> {
+    /// Somebody placed something, or it was there on the second look.
+    Search(Searching<'a>),
+    /// The runtime is closed.
+    Closed,
+}
+
+impl Idle {
+    pub(crate) fn new(workers: usize) -> Idle {
+        let sleepers = Sleepers { stack: Vec::with_capacity(workers), monitor: None };
+        Idle { word: AtomicU64::new(0), sleepers: Mutex::new(sleepers), workers: workers as u64 }
+    }
+
+    fn load(&self) -> Word {
+        Word(self.word.load(Relaxed))
+    }
+
+    /// Rule 1. True: the runtime is closed, and the entry must be taken back.
+    #[inline]
+    #[must_use = "an entry placed in a closed runtime must be taken back"]
+    pub(crate) fn placed(&self) -> bool {
+        fence(SeqCst);
+        let word = self.load();
+        word.wants_help() && self.help()
+    }
+
+    /// Unparks one worker, or with none parked wakes the monitor, unless somebody searches.
+    #[cold]
+    fn help(&self) -> bool {
+        let mut sleepers = self.sleepers.lock();
+        let word = self.load();
+        if word.searching() == 0 {
+            match sleepers.stack.pop() {
+                Some((_, thread)) => self.unpark(sleepers, &thread),
+                None if word.has(NAPPING) => self.end_nap(sleepers),
+                None => {}
+            }
+        }
+        word.has(CLOSED)
+    }
+
+    /// For a worker that was just taken off the stack.
+    fn unpark(&self, sleepers: MutexGuard<'_, Sleepers>, thread: &thread::Thread) {
+        self.word.fetch_add(SEARCHING.wrapping_sub(PARKED), Relaxed);
+        drop(sleepers);
+        thread.unpark();
+    }
+
+    /// Rule 1 for an entry dealt to `worker`'s inbox: its owner comes if it is parked. If the
+    /// owner is `occupied`, in a turn or paused, anyone may come.
+    #[must_use = "an entry placed in a closed runtime must be taken back"]
+    pub(crate) fn placed_for(&self, worker: usize, occupied: impl Fn() -> bool) -> bool {
+        fence(SeqCst);
+        let word = self.load();
+        if word.parked() == 0 && !word.has(NAPPING | CLOSED) {
+            return false;
+        }
+        let mut sleepers = self.sleepers.lock();
+        if let Some(at) = sleepers.stack.iter().position(|(parked, _)| *parked == worker) {
+            let (_, thread) = sleepers.stack.remove(at);
+            self.unpark(sleepers, &thread);
+            return self.load().has(CLOSED);
+        }
+        drop(sleepers);
+        if occupied() { self.help() } else { self.load().has(CLOSED) }
+    }
+
+    /// Begins to search, unless enough others do already.
+    pub(crate) fn search(&self) -> Searching<'_> {
+        self.word.fetch_add(SEARCHING, Relaxed);
+        Searching(self)
+    }
+
+    /// How many search.
+    pub(crate) fn searching(&self) -> usize {
+        self.load().searching() as usize
+    }
+
+    /// A parked worker, the one that would be unparked next.
+    pub(crate) fn parked(&self) -> Option<usize> {
+        if self.load().parked() == 0 {
+            return None;
+        }
+        self.sleepers.lock().stack.last().map(|(worker, _)| *worker)
+    }
+
+    /// Brings a worker out, if it is parked, to do what was asked of it.
+    pub(crate) fn call(&self, worker: usize) {
+        let mut sleepers = self.sleepers.lock();
+        if let Some(at) = sleepers.stack.iter().position(|(parked, _)| *parked == worker) {
+            let (_, thread) = sleepers.stack.remove(at);
+            self.unpark(sleepers, &thread);
+        }
+    }
+
+    pub(crate) fn is_parked(&self, worker: usize) -> bool {
+        self.sleepers.lock().stack.iter().any(|(parked, _)| *parked == worker)
+    }
+
+    /// A worker that stops taking work (it is paused) leaves what it had to the others.
+    pub(crate) fn leave(&self, anything: impl Fn() -> bool) {
+        fence(SeqCst);
+        if anything() {
+            let _ = self.help();
+        }
+    }
+
+    /// From now on this thread is the monitor.
+    pub(crate) fn watch(&self, monitor: thread::Thread) {
+        self.sleepers.lock().monitor = Some(monitor);
+    }
+
+    /// Rule 4, for the monitor: sleeps until something waits while all are busy, until
+    /// `patience` is over, or until somebody unparks it for a reason of their own. True: it was
+    /// called, or something waits.
+    pub(crate) fn nap(
+        &self,
+        anything: impl Fn() -> bool,
+        patience: Option<std::time::Duration>,
+    ) -> bool {
+        self.word.fetch_or(NAPPING, Relaxed);
+        fence(SeqCst);
+        if anything() || self.is_closed() {
+            self.word.fetch_and(!NAPPING, Relaxed);
+            return true;
+        }
+        match patience {
+            Some(patience) => thread::park_timeout(patience),
+            None => thread::park(),
+        }
+        !Word(self.word.fetch_and(!NAPPING, Relaxed)).has(NAPPING)
+    }
+
+    fn end_nap(&self, sleepers: MutexGuard<'_, Sleepers>) {
+        self.word.fetch_and(!NAPPING, Relaxed);
+        let monitor = sleepers.monitor.clone();
+        drop(sleepers);
+        if let Some(monitor) = monitor {
+            monitor.unpark();
+        }
+    }
+
+    /// From now on the last worker that finds nothing closes the runtime. `anything` looks at all
+    /// queues.
+    pub(crate) fn drain(&self, anything: impl Fn() -> bool) {
+        self.word.fetch_or(DRAINING, Relaxed);
+        fence(SeqCst);
+        if anything() {
+            let _ = self.help();
+        } else if self.load().parked() == self.workers {
+            self.close();
+        }
+    }
+
+    /// Rule 4: nobody runs anything after the turn it is in. Parked workers come out to stop.
+    pub(crate) fn close(&self) {
+        let (workers, monitor) = {
+            let mut sleepers = self.sleepers.lock();
+            self.word.fetch_or(CLOSED, Relaxed);
+            fence(SeqCst);
+            let workers = std::mem::take(&mut sleepers.stack);
+            let moved = (SEARCHING.wrapping_sub(PARKED)).wrapping_mul(workers.len() as u64);
+            self.word.fetch_add(moved, Relaxed);
+            self.word.fetch_and(!NAPPING, Relaxed);
+            (workers, sleepers.monitor.clone())
+        };
+        for (_, thread) in workers {
+            thread.unpark();
+        }
+        if let Some(monitor) = monitor {
+            monitor.unpark();
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.load().has(CLOSED)
+    }
+}
+
+impl<'a> Searching<'a> {
+    /// Rule 3. `anything` looks at all queues.
+    pub(crate) fn found_work(self, anything: impl Fn() -> bool) {
+        let idle = self.0;
+        let before = Word(idle.word.fetch_sub(SEARCHING, Relaxed));
+        if before.searching() == 1 && (before.parked() > 0 || before.has(NAPPING)) {
+            fence(SeqCst);
+            if anything() {
+                let _ = idle.help();
+            }
+        }
+    }
+
+    /// Rule 2. `anything` looks at all queues that this worker may take from.
+    pub(crate) fn park(self, worker: usize, anything: impl Fn() -> bool) -> Parked<'a> {
+        let idle = self.0;
+        {
+            let mut sleepers = idle.sleepers.lock();
+            if idle.is_closed() {
+                idle.word.fetch_sub(SEARCHING, Relaxed);
+                return Parked::Closed;
+            }
+            sleepers.stack.push((worker, thread::current()));
+            idle.word.fetch_add(PARKED.wrapping_sub(SEARCHING), Relaxed);
+        }
+        fence(SeqCst);
+        if anything() {
+            return idle.resume_search(worker);
+        }
+        let word = idle.load();
+        if word.has(DRAINING) && word.parked() == idle.workers {
+            idle.close();
+        }
+        loop {
+            thread::park();
+            if !idle.is_parked(worker) {
+                // Whoever took us off the stack counted us as searching.
+                return idle.came_out();
+            }
+        }
+    }
+
+    /// Stops searching for good: the worker ends, or pauses.
+    pub(crate) fn give_up(self, anything: impl Fn() -> bool) {
+        self.found_work(anything);
+    }
+}
+
+impl Idle {
+    fn resume_search(&self, worker: usize) -> Parked<'_> {
+        let mut sleepers = self.sleepers.lock();
+        if let Some(at) = sleepers.stack.iter().position(|(parked, _)| *parked == worker) {
+            sleepers.stack.remove(at);
+            self.word.fetch_add(SEARCHING.wrapping_sub(PARKED), Relaxed);
+        }
+        // Else somebody took us off and counted us; the token that comes makes one later park
+        // return early, which its loop tolerates.
+        drop(sleepers);
+        self.came_out()
+    }
+
+    fn came_out(&self) -> Parked<'_> {
+        if self.is_closed() {
+            self.word.fetch_sub(SEARCHING, Relaxed);
+            Parked::Closed
+        } else {
+            Parked::Search(Searching(self))
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+#[path = "idle_models.rs"]
+mod models;

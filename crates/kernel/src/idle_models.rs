@@ -1,0 +1,194 @@
+//! Models of the idle protocol: workers that really park, and placers that rely on them.
+//!
+//! The queue is a relaxed count, so that only the protocol's fences order it: what is lost here
+//! is lost by the protocol. A lost unpark shows as a deadlock.
+
+use super::*;
+use loom::sync::atomic::AtomicUsize;
+use std::sync::Arc;
+
+struct Pool {
+    idle: Idle,
+    queue: AtomicUsize,
+    done: AtomicUsize,
+}
+
+impl Pool {
+    fn new(workers: usize) -> Arc<Pool> {
+        Arc::new(Pool {
+            idle: Idle::new(workers),
+            queue: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+        })
+    }
+
+    fn anything(&self) -> bool {
+        self.queue.load(Relaxed) > 0
+    }
+
+    fn place(&self) {
+        self.queue.fetch_add(1, Relaxed);
+        let _ = self.idle.placed();
+    }
+
+    fn take(&self) -> bool {
+        let mut count = self.queue.load(Relaxed);
+        while count > 0 {
+            match self.queue.compare_exchange(count, count - 1, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => count = now,
+            }
+        }
+        false
+    }
+
+    /// A worker that runs one entry and then stays busy for ever, which is the worst case for
+    /// whatever else was placed. False: the pool was closed.
+    fn run_one(&self, worker: usize) -> bool {
+        let mut searching = self.idle.search();
+        loop {
+            if self.take() {
+                searching.found_work(|| self.anything());
+                self.done.fetch_add(1, Relaxed);
+                return true;
+            }
+            match searching.park(worker, || self.anything()) {
+                Parked::Search(again) => searching = again,
+                Parked::Closed => return false,
+            }
+        }
+    }
+}
+
+fn start(pool: &Arc<Pool>, worker: usize) -> loom::thread::JoinHandle<bool> {
+    let pool = pool.clone();
+    loom::thread::spawn(move || pool.run_one(worker))
+}
+
+/// Rules 1 and 2: placed while the worker parks, it is found or the worker is unparked.
+#[test]
+fn placed_while_parking_is_run() {
+    loom::model(|| {
+        let pool = Pool::new(1);
+        let worker = start(&pool, 0);
+        pool.place();
+        assert!(worker.join().unwrap());
+    });
+}
+
+/// Rule 3: two entries placed while one worker searches; it takes one, the other must not be
+/// left to a worker that is parked.
+#[test]
+fn two_placed_while_one_searches_are_run_by_two() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let pool = Pool::new(2);
+        let workers = [start(&pool, 0), start(&pool, 1)];
+        pool.place();
+        pool.place();
+        for worker in workers {
+            assert!(worker.join().unwrap());
+        }
+    });
+}
+
+/// Rule 1 from two threads at once.
+#[test]
+fn two_place_at_once_and_both_are_run() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let pool = Pool::new(2);
+        let workers = [start(&pool, 0), start(&pool, 1)];
+        let placer = loom::thread::spawn({
+            let pool = pool.clone();
+            move || pool.place()
+        });
+        pool.place();
+        placer.join().unwrap();
+        for worker in workers {
+            assert!(worker.join().unwrap());
+        }
+    });
+}
+
+/// An entry dealt to a worker's inbox brings its owner.
+#[test]
+fn dealt_while_the_owner_parks_brings_the_owner() {
+    loom::model(|| {
+        let pool = Pool::new(1);
+        let worker = start(&pool, 0);
+        pool.queue.fetch_add(1, Relaxed);
+        let _ = pool.idle.placed_for(0, || false);
+        assert!(worker.join().unwrap());
+    });
+}
+
+/// Rule 4: the monitor naps while nothing waits, and is woken when all are busy.
+#[test]
+fn placed_while_the_monitor_falls_asleep_wakes_it() {
+    loom::model(|| {
+        let pool = Pool::new(1);
+        let monitor = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                pool.idle.watch(loom::thread::current());
+                while !pool.anything() {
+                    pool.idle.nap(|| pool.anything(), None);
+                }
+            }
+        });
+        // The one worker is in a turn: nobody searches, nobody is parked.
+        pool.place();
+        monitor.join().unwrap();
+    });
+}
+
+/// A worker that pauses leaves what it had to one that parks at this moment.
+#[test]
+fn left_by_a_pausing_worker_is_run_by_another() {
+    loom::model(|| {
+        let pool = Pool::new(2);
+        let worker = start(&pool, 1);
+        // Worker 0 has an entry that nobody was told of: it was its own to run next.
+        pool.queue.fetch_add(1, Relaxed);
+        pool.idle.leave(|| pool.anything());
+        assert!(worker.join().unwrap());
+    });
+}
+
+/// Shutdown: whoever drains, the parked workers come out; what was placed before is run.
+#[test]
+fn drained_while_a_worker_parks_closes_after_the_last_entry() {
+    loom::model(|| {
+        let pool = Pool::new(1);
+        let worker = loom::thread::spawn({
+            let pool = pool.clone();
+            move || while pool.run_one(0) {}
+        });
+        pool.place();
+        pool.idle.drain(|| pool.anything());
+        worker.join().unwrap();
+        assert_eq!(pool.done.load(Relaxed), 1, "closed before the last entry was run");
+    });
+}
+
+/// Shutdown: placed while the runtime closes, the placer learns it or the closer finds it.
+#[test]
+fn placed_while_closing_is_taken_back_by_one_of_the_two() {
+    loom::model(|| {
+        let pool = Pool::new(1);
+        let closer = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                pool.idle.close();
+                pool.take()
+            }
+        });
+        pool.queue.fetch_add(1, Relaxed);
+        let told = pool.idle.placed() && pool.take();
+        let found = closer.join().unwrap();
+        assert!(told || found, "left in a queue that nobody serves");
+    });
+}

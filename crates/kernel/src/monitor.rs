@@ -1,0 +1,79 @@
+//! The monitor: raises the flag of a worker whose quantum is over, and fires timers.
+//!
+//! It is one thread per runtime. While something waits that nobody is free to run, it looks
+//! twice per quantum which windows are still the same; otherwise it naps (rule 4 of
+//! [`crate::idle`]) until the next timer. So an idle runtime uses no CPU, and neither does one
+//! whose work all has a worker.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    attributes::WorkerId,
+    report::Report,
+    shared::Shared,
+    sync::{atomic::Ordering::Relaxed, thread},
+    world::Nanos,
+};
+
+/// A turn is reported after so many quanta.
+const OVERRUN: u64 = 100;
+
+/// What the monitor remembers of a worker.
+#[derive(Clone, Default)]
+struct Watched {
+    window: u64,
+    /// When it first saw this window.
+    since: Nanos,
+    reported: bool,
+}
+
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let _guard = crate::panics::AbortOnUnwind::new("the monitor");
+    shared.idle.watch(thread::current());
+    shared.timers.watch(thread::current());
+    let mut watched = vec![Watched::default(); shared.slots.len()];
+    let look = (shared.config.quantum / 2).max(1);
+    let anything_waits = || !shared.queues.all_empty();
+    let mut awake = false;
+    while !shared.idle.is_closed() {
+        let now = shared.clock.now();
+        let timer = shared.timers.fire(now);
+        let to_timer = timer.map(|at| at.saturating_sub(now));
+        if awake || anything_waits() {
+            inspect(shared, &mut watched, now);
+            let patience = to_timer.unwrap_or(look).min(look);
+            thread::park_timeout(Duration::from_nanos(patience));
+            awake = anything_waits();
+        } else {
+            // Whoever ended the nap has seen something wait: watch for at least one look.
+            awake = shared.idle.nap(anything_waits, to_timer.map(Duration::from_nanos));
+        }
+    }
+    shared.timers.close();
+}
+
+/// Raises the flags of those whose window is older than a quantum.
+fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
+    let quantum = shared.config.quantum;
+    for (worker, (slot, seen)) in shared.slots.iter().zip(watched).enumerate() {
+        let window = slot.window.load(Relaxed);
+        if seen.window != window {
+            *seen = Watched { window, since: now, reported: false };
+            continue;
+        }
+        let age = now.saturating_sub(seen.since);
+        if age < quantum || !slot.is_in_turn() {
+            continue;
+        }
+        slot.expired.store(true, Relaxed);
+        if age >= quantum.saturating_mul(OVERRUN) && !seen.reported {
+            seen.reported = true;
+            slot.counters.overruns.add_shared(1);
+            shared.report(Report::Overrun {
+                name: shared.name_of(slot.strand.load(Relaxed)),
+                worker: WorkerId(worker),
+                age: Duration::from_nanos(age),
+            });
+        }
+    }
+}

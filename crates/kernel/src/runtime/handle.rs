@@ -1,0 +1,338 @@
+//! What can be done with a runtime from any thread.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use crate::{
+    attributes::{Attributes, Rank, WorkerId},
+    entry::Entry,
+    error::{NoSuchWorker, ScheduleError},
+    future::Async,
+    metrics::Metrics,
+    record::Recording,
+    runtime::strand_builder::{self, StrandBuilder},
+    shared::{Place, Shared},
+    slot::PAUSE,
+    strand::{
+        Strand,
+        join::{self, JoinHandle},
+    },
+    sync::atomic::Ordering::Relaxed,
+    timer::{Interval, Sleep, Timeout, Timer},
+    turn::{self, Turn},
+    worker, world,
+};
+
+/// Schedules on a runtime, from any thread. Cheap to clone; it does not keep the runtime running.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What a worker is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkerState {
+    /// Parked, with nothing to do.
+    Idle,
+    /// Looking for work.
+    Searching,
+    /// In a turn of this strand, or of a `job`.
+    Running(String),
+    /// Paused: it takes nothing.
+    Paused,
+    /// The runtime has stopped.
+    Stopped,
+}
+
+impl Handle {
+    pub(crate) fn new(shared: Arc<Shared>) -> Handle {
+        Handle { shared }
+    }
+
+    /// Submits a job that nobody waits for. A closure of up to 40 bytes is stored in the queue
+    /// itself, so that this allocates nothing.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let (send, receive) = mpsc::channel();
+    /// runtime.submit(move |turn| send.send(turn.worker()).unwrap())?;
+    /// println!("ran on {}", receive.recv()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    #[inline]
+    pub fn submit(
+        &self,
+        job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+    ) -> Result<(), ScheduleError> {
+        self.shared.accepts()?;
+        let rank = match self.shared.queues.inboxes.is_empty() {
+            true => Rank::default(),
+            // An affinity is asked even about a job of which nothing is said.
+            false => self.shared.rank(&Attributes::default())?,
+        };
+        self.place_job(job, &rank);
+        Ok(())
+    }
+
+    /// Submits a job with a priority, a level or a key.
+    ///
+    /// # Errors
+    /// As for [`StrandBuilder::start`].
+    pub fn submit_with(
+        &self,
+        attributes: Attributes,
+        job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+    ) -> Result<(), ScheduleError> {
+        self.shared.accepts()?;
+        let rank = self.shared.rank(&attributes)?;
+        self.place_job(job, &rank);
+        Ok(())
+    }
+
+    /// Submits a job whose result somebody waits for.
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    pub fn compute<R: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Turn<'_>) -> R + Send + 'static,
+    ) -> Result<JoinHandle<R>, ScheduleError> {
+        let (mut completer, join) = join::pair(&self.shared);
+        self.submit(move |turn: &mut Turn<'_>| {
+            let result = crate::panics::catch(|| job(turn)).map_err(|payload| {
+                turn.note_panic(&payload);
+                join::Failure::Panicked(payload)
+            });
+            completer.complete(result);
+        })?;
+        Ok(join)
+    }
+
+    /// Submits many jobs, and tells the workers after the first and after the last.
+    ///
+    /// # Errors
+    /// If the runtime has stopped; then none was submitted.
+    pub fn submit_all<J>(&self, jobs: impl IntoIterator<Item = J>) -> Result<usize, ScheduleError>
+    where
+        J: FnOnce(&mut Turn<'_>) + Send + 'static,
+    {
+        self.shared.accepts()?;
+        let mut count = 0;
+        for job in jobs {
+            self.submit(job)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    #[inline]
+    fn place_job(&self, job: impl FnOnce(&mut Turn<'_>) + Send + 'static, rank: &Rank) {
+        let shared = &*self.shared;
+        worker::with_current(shared, |worker| {
+            let entry = if worker::sampled(worker) || shared.recorder.is_on() {
+                turn::stamped(shared.now(), job)
+            } else {
+                Entry::job(job)
+            };
+            shared.place_in(worker, entry, rank, Place::Near);
+        });
+    }
+
+    /// Runs a future as a strand. No other runtime is needed, and its wakers work from any
+    /// thread.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let handle = runtime.handle();
+    /// let mut join = runtime.spawn(async move {
+    ///     handle.sleep(Duration::from_millis(1)).await;
+    ///     "rested"
+    /// })?;
+    /// assert_eq!(join.join()?, "rested");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    pub fn spawn<F>(&self, future: F) -> Result<JoinHandle<F::Output>, ScheduleError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let (completer, join) = join::pair(&self.shared);
+        let body = Async::new(future, completer);
+        let strand = strand_builder::make(self, &Attributes::default(), body, true)?;
+        Ok(join.of(strand))
+    }
+
+    /// Makes a strand.
+    pub fn strand(&self) -> StrandBuilder<'_> {
+        StrandBuilder::new(self)
+    }
+
+    /// A future that is ready after `duration`.
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        Sleep::new(self.shared.clone(), duration)
+    }
+
+    /// A future that is ready when the runtime's time, as [`now`](Handle::now) tells it, is
+    /// `deadline`.
+    pub fn sleep_until(&self, deadline: Duration) -> Sleep {
+        Sleep::until(self.shared.clone(), world::nanos(deadline))
+    }
+
+    /// `future`, or an error if it is not ready in time.
+    ///
+    /// ```
+    /// use std::{future, time::Duration};
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let handle = runtime.handle();
+    /// let mut join = runtime.spawn(async move {
+    ///     handle.timeout(Duration::from_millis(1), future::pending::<()>()).await
+    /// })?;
+    /// assert!(join.join()?.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn timeout<F: Future>(&self, duration: Duration, future: F) -> Timeout<F> {
+        Timeout::new(future, self.sleep(duration), duration)
+    }
+
+    /// Ticks every `period`, for the first time after one period.
+    pub fn interval(&self, period: Duration) -> Interval {
+        Interval::new(self.shared.clone(), period)
+    }
+
+    /// Wakes a strand after a time.
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    pub fn wake_after(&self, after: Duration, strand: &Strand) -> Result<Timer, ScheduleError> {
+        Timer::start(&self.shared, after, strand)
+    }
+
+    /// The time since the runtime started; in a simulation, virtual time.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.shared.now())
+    }
+
+    /// How many workers there are.
+    pub fn worker_count(&self) -> usize {
+        self.shared.slots.len()
+    }
+
+    /// What has been done so far, and what waits.
+    pub fn metrics(&self) -> Metrics {
+        let shared = &self.shared;
+        let workers = shared
+            .slots
+            .iter()
+            .map(|slot| slot.counters.read(world::cpu::read(slot.cpu_clock.load(Relaxed))))
+            .collect();
+        Metrics {
+            workers,
+            queued: shared.queues.len(),
+            timers: shared.timers.len(),
+            dropped: shared.dropped.get(),
+        }
+    }
+
+    /// What each worker is doing. It may do something else the next moment.
+    pub fn workers(&self) -> Vec<WorkerState> {
+        (0..self.shared.slots.len()).map(|worker| self.state_of(worker)).collect()
+    }
+
+    fn state_of(&self, worker: usize) -> WorkerState {
+        let slot = &self.shared.slots[worker];
+        if slot.is_paused() {
+            WorkerState::Paused
+        } else if self.shared.idle.is_parked(worker) {
+            WorkerState::Idle
+        } else if slot.is_in_turn() {
+            WorkerState::Running(self.shared.name_of(slot.strand.load(Relaxed)))
+        } else if self.shared.idle.is_closed() {
+            WorkerState::Stopped
+        } else {
+            WorkerState::Searching
+        }
+    }
+
+    /// The names of what runs.
+    pub(crate) fn running(&self) -> Vec<String> {
+        self.workers()
+            .into_iter()
+            .filter_map(|state| match state {
+                WorkerState::Running(name) => Some(name),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Asks a worker to take nothing more. The turn it is in ends first; when it has,
+    /// [`workers`](Handle::workers) shows it as paused. What it has queued is left to the others.
+    ///
+    /// # Errors
+    /// If there is no such worker.
+    pub fn pause_worker(&self, worker: WorkerId) -> Result<(), NoSuchWorker> {
+        let worker = self.shared.worker(worker)?;
+        self.shared.slots[worker].ask(PAUSE);
+        self.shared.idle.call(worker);
+        Ok(())
+    }
+
+    /// Lets a paused worker go on.
+    ///
+    /// # Errors
+    /// If there is no such worker.
+    pub fn resume_worker(&self, worker: WorkerId) -> Result<(), NoSuchWorker> {
+        let worker = self.shared.worker(worker)?;
+        let slot = &self.shared.slots[worker];
+        slot.unask(PAUSE);
+        if let Some(thread) = &*slot.thread.lock() {
+            thread.unpark();
+        }
+        Ok(())
+    }
+
+    /// Asks all workers to take nothing more. What is scheduled meanwhile waits.
+    pub fn pause(&self) {
+        for worker in 0..self.shared.slots.len() {
+            self.pause_worker(WorkerId(worker)).expect("it is one of ours");
+        }
+    }
+
+    /// Lets all workers go on.
+    pub fn resume(&self) {
+        for worker in 0..self.shared.slots.len() {
+            self.resume_worker(WorkerId(worker)).expect("it is one of ours");
+        }
+    }
+
+    /// Switches the recorder. Off, it costs nothing.
+    pub fn record(&self, on: bool) {
+        self.shared.recorder.switch(on);
+    }
+
+    /// What was recorded, in order of time.
+    pub fn recording(&self) -> Recording {
+        self.shared.recorder.read()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("name", &self.shared.config.name)
+            .field("discipline", &self.shared.config.discipline)
+            .field("placement", &self.shared.config.placement)
+            .field("workers", &self.shared.slots.len())
+            .finish()
+    }
+}

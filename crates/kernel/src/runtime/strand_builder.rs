@@ -1,0 +1,121 @@
+//! How a strand is made: what is said about it, then its body.
+
+use crate::{
+    attributes::{Attributes, Rank},
+    entry::Entry,
+    error::ScheduleError,
+    runtime::handle::Handle,
+    shared::Place,
+    strand::{
+        Strand, StrandRef,
+        body::{Body, Step},
+        join::{self, JoinHandle},
+        run::{Joined, Run},
+    },
+    turn::Turn,
+};
+
+/// Makes a strand. From [`Handle::strand`].
+#[must_use = "a strand is made by `start` or `idle`"]
+#[derive(Debug)]
+pub struct StrandBuilder<'a> {
+    handle: &'a Handle,
+    attributes: Attributes,
+}
+
+impl<'a> StrandBuilder<'a> {
+    pub(crate) fn new(handle: &'a Handle) -> StrandBuilder<'a> {
+        StrandBuilder { handle, attributes: Attributes::default() }
+    }
+
+    /// A name, for reports and recordings.
+    pub fn name(mut self, name: impl Into<String>) -> StrandBuilder<'a> {
+        self.attributes.name = Some(name.into());
+        self
+    }
+
+    /// Its priority under `Priority`: higher runs first.
+    pub fn priority(mut self, priority: f64) -> StrandBuilder<'a> {
+        self.attributes.priority = priority;
+        self
+    }
+
+    /// Its key for the function of `Placement::Affinity`.
+    pub fn key(mut self, key: u64) -> StrandBuilder<'a> {
+        self.attributes.key = Some(key);
+        self
+    }
+
+    /// All of its attributes at once.
+    pub fn attributes(mut self, attributes: Attributes) -> StrandBuilder<'a> {
+        self.attributes = attributes;
+        self
+    }
+
+    /// Makes the strand from a closure, and puts it in line for its first turn.
+    ///
+    /// # Errors
+    /// If the runtime has stopped, the priority is not finite, or the affinity names no worker.
+    pub fn start<R, F>(self, body: F) -> Made<R>
+    where
+        R: Send + 'static,
+        F: FnMut(&mut Turn<'_>) -> Step<R> + Send + 'static,
+    {
+        self.joined(body, true)
+    }
+
+    /// Makes the strand from a closure; it waits for its first wake.
+    ///
+    /// # Errors
+    /// As for [`start`](StrandBuilder::start).
+    pub fn idle<R, F>(self, body: F) -> Made<R>
+    where
+        R: Send + 'static,
+        F: FnMut(&mut Turn<'_>) -> Step<R> + Send + 'static,
+    {
+        self.joined(body, false)
+    }
+
+    /// As [`start`](StrandBuilder::start), with a [`Body`] of your own type.
+    ///
+    /// # Errors
+    /// As for [`start`](StrandBuilder::start).
+    pub fn start_body<B: Body>(self, body: B) -> Made<B::Output> {
+        self.joined(body, true)
+    }
+
+    /// As [`idle`](StrandBuilder::idle), with a [`Body`] of your own type.
+    ///
+    /// # Errors
+    /// As for [`start`](StrandBuilder::start).
+    pub fn idle_body<B: Body>(self, body: B) -> Made<B::Output> {
+        self.joined(body, false)
+    }
+
+    fn joined<B: Body>(self, body: B, queued: bool) -> Made<B::Output> {
+        let (completer, join) = join::pair(&self.handle.shared);
+        let strand = make(self.handle, &self.attributes, Joined::new(body, completer), queued)?;
+        Ok((strand.clone(), join.of(strand)))
+    }
+}
+
+/// A strand, and whoever waits for its end.
+pub type Made<R> = Result<(Strand, JoinHandle<R>), ScheduleError>;
+
+/// Makes a strand of any body, queued or idle.
+pub(crate) fn make<B: Run>(
+    handle: &Handle,
+    attributes: &Attributes,
+    body: B,
+    queued: bool,
+) -> Result<Strand, ScheduleError> {
+    let shared = &handle.shared;
+    shared.accepts()?;
+    let rank: Rank = shared.rank(attributes)?;
+    let id = shared.enlist(attributes.name.as_deref());
+    let strand = Strand(StrandRef::new(shared.clone(), id, attributes, rank, queued, body));
+    if queued {
+        shared.place(Entry::strand(strand.0), &rank, Place::Near);
+    }
+    Ok(strand)
+}

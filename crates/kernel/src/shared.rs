@@ -1,0 +1,337 @@
+//! The runtime as all its threads see it: where entries are placed, and who is told.
+//!
+//! The life of a wake: [`Shared::wake`] steps the strand's word; if that owes a push,
+//! [`Shared::place`] chooses a queue (the worker's own deque, the global queue or an inbox),
+//! pushes, and follows rule 1 of [`crate::idle`]. The word changes first, the queue second.
+
+use std::collections::HashMap;
+
+use crossbeam_utils::CachePadded;
+
+use crate::{
+    attributes::{Attributes, Rank, WorkerId},
+    entry::Entry,
+    error::{NoSuchWorker, ScheduleError},
+    idle::Idle,
+    metrics::Count,
+    placement::Placement,
+    queue::{Discipline, Queues},
+    record::{EventKind, Recorder},
+    report::{Report, Reporter},
+    sim::events::Events,
+    slot::Slot,
+    strand::{StrandId, StrandRef, join::Joiners, state::Wake},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    timer::Timers,
+    worker::{self, Worker},
+    world::{Clock, Nanos},
+};
+
+/// What the builder has checked.
+pub(crate) struct Config {
+    pub(crate) discipline: Discipline,
+    pub(crate) placement: Placement,
+    pub(crate) quantum: Nanos,
+    pub(crate) budget: u64,
+    pub(crate) name: String,
+}
+
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) queues: Queues,
+    pub(crate) idle: CachePadded<Idle>,
+    pub(crate) slots: Vec<CachePadded<Slot>>,
+    pub(crate) clock: Clock,
+    pub(crate) timers: Timers,
+    pub(crate) recorder: Recorder,
+    pub(crate) joiners: Joiners,
+    pub(crate) reporter: Reporter,
+    /// In a simulation: what will happen at its time.
+    pub(crate) events: Option<Mutex<Events>>,
+    /// No more work is taken from outside.
+    refusing: AtomicBool,
+    /// The names of strands that have one.
+    names: Mutex<HashMap<StrandId, Box<str>>>,
+    next_id: AtomicU64,
+    /// For placements that deal in turn.
+    next_worker: AtomicUsize,
+    pub(crate) dropped: Count,
+}
+
+/// Where in line an entry goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Near the worker that placed it, where the discipline has such a place.
+    Near,
+    /// Behind all that wait.
+    Back,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: Config,
+        queues: Queues,
+        clock: Clock,
+        recorder: Recorder,
+        reporter: Reporter,
+        workers: usize,
+        events: Option<Mutex<Events>>,
+    ) -> Shared {
+        Shared {
+            config,
+            queues,
+            idle: CachePadded::new(Idle::new(workers)),
+            slots: (0..workers).map(|_| CachePadded::default()).collect(),
+            clock,
+            timers: Timers::default(),
+            recorder,
+            joiners: Joiners::default(),
+            reporter,
+            events,
+            refusing: AtomicBool::new(false),
+            names: Mutex::new(HashMap::new()),
+            next_id: AtomicU64::new(1),
+            next_worker: AtomicUsize::new(0),
+            dropped: Count::default(),
+        }
+    }
+
+    /// Whether work is taken from the calling thread: after shutdown, only from turns that are
+    /// still to finish.
+    #[inline]
+    pub(crate) fn accepts(&self) -> Result<(), ScheduleError> {
+        if !self.refusing.load(Relaxed) || (self.on_worker() && !self.idle.is_closed()) {
+            Ok(())
+        } else {
+            Err(ScheduleError::Stopped)
+        }
+    }
+
+    pub(crate) fn refuse(&self) {
+        self.refusing.store(true, Relaxed);
+    }
+
+    pub(crate) fn on_worker(&self) -> bool {
+        worker::with_current(self, |worker| worker.is_some())
+    }
+
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// The time; inside a simulated turn, the time that turn has come to.
+    pub(crate) fn now(&self) -> Nanos {
+        let now = self.clock.now();
+        if self.is_simulated() {
+            now + worker::with_current(self, |worker| worker.map_or(0, Worker::turn_nanos))
+        } else {
+            now
+        }
+    }
+
+    /// Wakes a strand, and places its entry if one is owed.
+    #[inline]
+    pub(crate) fn wake(&self, strand: StrandRef) {
+        worker::with_current(self, |worker| {
+            if let Some(events) = &self.events
+                && let Some(at) = self.later(worker)
+            {
+                return events.lock().wake_at(at, strand.handle());
+            }
+            if strand.state().wake() == Wake::Push {
+                self.stamp(worker, strand);
+                self.place_in(worker, Entry::strand(strand), &strand.header().rank, Place::Near);
+            }
+        });
+    }
+
+    /// Places an entry from whatever thread this is.
+    #[inline]
+    pub(crate) fn place(&self, entry: Entry, rank: &Rank, place: Place) {
+        worker::with_current(self, |worker| self.place_in(worker, entry, rank, place));
+    }
+
+    /// In a simulated turn that has used time: when what it does now really happens.
+    fn later(&self, worker: Option<&Worker>) -> Option<Nanos> {
+        match worker.map_or(0, Worker::turn_nanos) {
+            0 => None,
+            spent => Some(self.clock.now() + spent),
+        }
+    }
+
+    /// Places an entry; `worker` is the one that this thread runs, if any.
+    #[inline]
+    pub(crate) fn place_in(
+        &self,
+        worker: Option<&Worker>,
+        entry: Entry,
+        rank: &Rank,
+        place: Place,
+    ) {
+        if let Some(events) = &self.events
+            && let Some(at) = self.later(worker)
+        {
+            return events.lock().place_at(at, worker.map(|w| w.id), entry, *rank, place);
+        }
+        if self.recorder.is_on() {
+            let id = entry.peek().map(|strand| strand.header().id);
+            self.recorder.write(self.now(), worker.map(|w| w.id), EventKind::Wake, id);
+        }
+        let near = worker.filter(|worker| {
+            worker.slot().counters.wakes.add(1);
+            place == Place::Near
+                && worker.keeps_near()
+                && rank.home.is_none_or(|home| home as usize == worker.id)
+        });
+        if let Some(worker) = near {
+            worker.push_near(entry);
+        } else if self.queues.inboxes.is_empty() {
+            self.queues.global.push(entry, rank);
+        } else {
+            return self.deal(entry, rank);
+        }
+        if self.idle.placed() {
+            self.drop_all();
+        }
+    }
+
+    /// Notes when a strand was queued, for one wait in so many.
+    #[inline]
+    pub(crate) fn stamp(&self, worker: Option<&Worker>, strand: StrandRef) {
+        if worker::sampled(worker) || self.recorder.is_on() {
+            strand.header().queued_at.store(self.now().max(1), Relaxed);
+        }
+    }
+
+    /// Deals an entry to the inbox of the worker that the placement chooses.
+    fn deal(&self, entry: Entry, rank: &Rank) {
+        let chosen = self.choose(rank);
+        self.queues.inboxes[chosen].push(entry, rank);
+        if self.idle.placed_for(chosen, || self.slots[chosen].is_occupied()) {
+            self.drop_all();
+        }
+    }
+
+    fn choose(&self, rank: &Rank) -> usize {
+        let workers = self.slots.len();
+        let in_turn = || self.next_worker.fetch_add(1, Relaxed) % workers;
+        match &self.config.placement {
+            Placement::Any | Placement::RoundRobin => in_turn(),
+            Placement::LeastLoaded => self.least(|worker| (self.load(worker), 0)),
+            Placement::Fastest => self.least(|worker| {
+                let average = self.slots[worker].average.load(Relaxed);
+                match self.load(worker) {
+                    0 => (0, average),
+                    load => (1, (load as u64 + 1).saturating_mul(average.max(1))),
+                }
+            }),
+            Placement::Affinity(_) => match rank.home {
+                Some(home) if !self.slots[home as usize].is_paused() => home as usize,
+                _ => self.least(|worker| (self.load(worker), 0)),
+            },
+            Placement::IdleFirst => self.an_idle_worker().unwrap_or_else(in_turn),
+        }
+    }
+
+    /// The worker that is not paused and has the least of `weight`; among equals, one after the
+    /// other.
+    fn least(&self, weight: impl Fn(usize) -> (usize, u64)) -> usize {
+        let workers = self.slots.len();
+        let first = self.next_worker.fetch_add(1, Relaxed) % workers;
+        (0..workers)
+            .map(|i| (first + i) % workers)
+            .min_by_key(|worker| (self.slots[*worker].is_paused(), weight(*worker)))
+            .expect("a runtime has at least one worker")
+    }
+
+    /// What a worker has to do now.
+    fn load(&self, worker: usize) -> usize {
+        self.queues.inboxes[worker].len()
+            + self.queues.stealers.get(worker).map_or(0, |deque| deque.len())
+            + usize::from(self.slots[worker].is_in_turn())
+    }
+
+    fn an_idle_worker(&self) -> Option<usize> {
+        if self.is_simulated() {
+            return (0..self.slots.len())
+                .find(|w| !self.slots[*w].is_occupied() && self.queues.inboxes[*w].is_empty());
+        }
+        self.idle.parked()
+    }
+
+    /// Checks attributes, and asks the affinity where this one is at home.
+    pub(crate) fn rank(&self, attributes: &Attributes) -> Result<Rank, ScheduleError> {
+        attributes.check()?;
+        let home = match &self.config.placement {
+            Placement::Affinity(choose) => match choose(attributes) {
+                Some(worker) => Some(self.worker(worker).map_err(ScheduleError::NoSuchWorker)? as u32),
+                None => None,
+            },
+            _ => None,
+        };
+        Ok(Rank { priority: attributes.priority, level: attributes.level, home })
+    }
+
+    pub(crate) fn worker(&self, worker: WorkerId) -> Result<usize, NoSuchWorker> {
+        if worker.0 < self.slots.len() {
+            Ok(worker.0)
+        } else {
+            Err(NoSuchWorker { worker, workers: self.slots.len() })
+        }
+    }
+
+    /// An id for a new strand, and its name if it has one.
+    pub(crate) fn enlist(&self, name: Option<&str>) -> StrandId {
+        let id = worker::with_current(self, |worker| match worker {
+            // Each worker numbers its own, so that spawning shares nothing.
+            Some(worker) => StrandId((worker.id as u64 + 1) << 40 | worker.next_number()),
+            None => StrandId(self.next_id.fetch_add(1, Relaxed)),
+        });
+        if let Some(name) = name {
+            self.names.lock().insert(id, name.into());
+        }
+        if self.recorder.is_on() {
+            let worker = worker::with_current(self, |worker| worker.map(|w| w.id));
+            self.recorder.write(self.now(), worker, EventKind::Spawn, Some(id));
+        }
+        id
+    }
+
+    /// A named strand is gone.
+    pub(crate) fn strike(&self, id: StrandId) {
+        self.names.lock().remove(&id);
+    }
+
+    /// What to call a strand; 0 is a job.
+    pub(crate) fn name_of(&self, id: u64) -> String {
+        if id == 0 {
+            return "job".to_owned();
+        }
+        match self.names.lock().get(&StrandId(id)) {
+            Some(name) => name.to_string(),
+            None => format!("strand {id}"),
+        }
+    }
+
+    pub(crate) fn report(&self, report: Report) {
+        // A reporter that panics must not take a worker with it.
+        let _ = crate::panics::catch(|| (self.reporter)(&report));
+    }
+
+    /// The runtime has stopped: nothing that waits will run any more.
+    #[cold]
+    pub(crate) fn drop_all(&self) {
+        while let Some(entry) = self.queues.take_any() {
+            self.dropped.add_shared(1);
+            drop(entry);
+        }
+    }
+
+    /// Whether every turn is timed, not one in so many.
+    pub(crate) fn times_all(&self) -> bool {
+        self.recorder.is_on() || matches!(self.config.placement, Placement::Fastest)
+    }
+}

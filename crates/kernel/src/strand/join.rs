@@ -1,0 +1,246 @@
+//! How the end of a strand reaches whoever waits for it.
+//!
+//! A [`Completer`] goes with the body, a [`JoinHandle`] with the owner; between them is one cell
+//! under a lock. The completer writes the result once; dropped without a word it writes that the
+//! body was abandoned. A runtime that stops tells all who still wait through [`Joiners`].
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+};
+
+use crate::{
+    error::JoinError,
+    panics::{self, Payload},
+    shared::Shared,
+    strand::Strand,
+    sync::{Mutex, thread},
+};
+
+/// Why a strand or a job ended without a result.
+pub(crate) enum Failure {
+    Panicked(Payload),
+    Cancelled,
+    Stopped,
+    /// Nobody could ever wake it again.
+    Abandoned,
+}
+
+impl From<Failure> for JoinError {
+    fn from(failure: Failure) -> JoinError {
+        match failure {
+            Failure::Panicked(payload) => JoinError::Panicked(panics::text(&payload)),
+            Failure::Cancelled => JoinError::Cancelled,
+            Failure::Stopped => JoinError::Stopped,
+            Failure::Abandoned => JoinError::Abandoned,
+        }
+    }
+}
+
+enum Cell<R> {
+    Waiting(Option<Waker>),
+    Complete(Result<R, JoinError>),
+    Taken,
+}
+
+/// The body's side.
+pub(crate) struct Completer<R>(Option<Arc<Mutex<Cell<R>>>>);
+
+impl<R> Completer<R> {
+    pub(crate) fn complete(&mut self, result: Result<R, Failure>) {
+        let Some(cell) = self.0.take() else { return };
+        let complete = Cell::Complete(result.map_err(JoinError::from));
+        let before = std::mem::replace(&mut *cell.lock(), complete);
+        if let Cell::Waiting(Some(waker)) = before {
+            waker.wake();
+        }
+    }
+}
+
+impl<R> Drop for Completer<R> {
+    fn drop(&mut self) {
+        self.complete(Err(Failure::Stopped));
+    }
+}
+
+/// Waits for the end of a strand, a job or a future, and takes its result.
+///
+/// It is a future for asynchronous code, and [`join`](JoinHandle::join) waits on an ordinary
+/// thread. Dropping it detaches: the strand goes on.
+pub struct JoinHandle<R> {
+    cell: Arc<Mutex<Cell<R>>>,
+    shared: Arc<Shared>,
+    strand: Option<Strand>,
+    /// Our place among those who are told when the runtime stops.
+    seat: Option<u64>,
+}
+
+/// A cell, and its two sides.
+pub(crate) fn pair<R>(shared: &Arc<Shared>) -> (Completer<R>, JoinHandle<R>) {
+    let cell = Arc::new(Mutex::new(Cell::Waiting(None)));
+    let join = JoinHandle { cell: cell.clone(), shared: shared.clone(), strand: None, seat: None };
+    (Completer(Some(cell)), join)
+}
+
+impl<R> JoinHandle<R> {
+    pub(crate) fn of(mut self, strand: Strand) -> JoinHandle<R> {
+        self.strand = Some(strand);
+        self
+    }
+
+    /// Waits on this thread for the end, and takes the result.
+    ///
+    /// # Errors
+    /// What ended it, if not its own word; [`JoinError::WouldBlock`] when called from inside a
+    /// turn of the same runtime (waiting there could wait for the very worker it holds: use
+    /// `.await`, or be woken), or on a simulation that has not finished it yet. The handle stays
+    /// usable after that.
+    pub fn join(&mut self) -> Result<R, JoinError> {
+        if self.shared.on_worker() || self.shared.is_simulated() {
+            return self.try_join().unwrap_or(Err(JoinError::WouldBlock));
+        }
+        block_on(self)
+    }
+
+    /// The result if it is there already.
+    pub fn try_join(&mut self) -> Option<Result<R, JoinError>> {
+        let mut cell = self.cell.lock();
+        match std::mem::replace(&mut *cell, Cell::Taken) {
+            Cell::Waiting(waker) => {
+                *cell = Cell::Waiting(waker);
+                None
+            }
+            Cell::Complete(result) => Some(result),
+            Cell::Taken => Some(Err(JoinError::Taken)),
+        }
+    }
+
+    /// Whether the result is there.
+    pub fn is_finished(&self) -> bool {
+        !matches!(*self.cell.lock(), Cell::Waiting(_))
+    }
+
+    /// Ends the strand without asking, as [`Strand::abort`] does; a job that has not started yet
+    /// still runs.
+    pub fn abort(&self) {
+        if let Some(strand) = &self.strand {
+            strand.abort();
+        }
+    }
+
+    /// Asks the strand to end, as [`Strand::cancel`] does.
+    pub fn cancel(&self) {
+        if let Some(strand) = &self.strand {
+            strand.cancel();
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            self.shared.joiners.leave(seat);
+        }
+    }
+}
+
+impl<R> Future for JoinHandle<R> {
+    type Output = Result<R, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(result) = this.try_join() {
+            this.leave();
+            return Poll::Ready(result);
+        }
+        this.leave();
+        this.seat = this.shared.joiners.sit(context.waker());
+        if let Cell::Waiting(waker) = &mut *this.cell.lock() {
+            *waker = Some(context.waker().clone());
+        }
+        // It may have ended, or the runtime stopped, before we were seated.
+        match this.try_join() {
+            Some(result) => {
+                this.leave();
+                Poll::Ready(result)
+            }
+            None if this.seat.is_none() => Poll::Ready(Err(JoinError::Stopped)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<R> Drop for JoinHandle<R> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<R> fmt::Debug for JoinHandle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("finished", &self.is_finished()).finish()
+    }
+}
+
+/// Those who wait for something of a runtime, and must be told when it stops.
+#[derive(Default)]
+pub(crate) struct Joiners(Mutex<Seats>);
+
+#[derive(Default)]
+struct Seats {
+    closed: bool,
+    next: u64,
+    seated: std::collections::BTreeMap<u64, Waker>,
+}
+
+impl Joiners {
+    /// `None`: the runtime has stopped.
+    fn sit(&self, waker: &Waker) -> Option<u64> {
+        let mut seats = self.0.lock();
+        if seats.closed {
+            return None;
+        }
+        let seat = seats.next;
+        seats.next += 1;
+        seats.seated.insert(seat, waker.clone());
+        Some(seat)
+    }
+
+    fn leave(&self, seat: u64) {
+        let waker = self.0.lock().seated.remove(&seat);
+        drop(waker);
+    }
+
+    /// The runtime has stopped: nothing more will end.
+    pub(crate) fn close(&self) {
+        let seated = {
+            let mut seats = self.0.lock();
+            seats.closed = true;
+            std::mem::take(&mut seats.seated)
+        };
+        for waker in seated.into_values() {
+            waker.wake();
+        }
+    }
+}
+
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls a future on this thread, which parks in between.
+pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match Pin::new(&mut future).poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

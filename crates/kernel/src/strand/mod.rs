@@ -1,0 +1,360 @@
+//! A strand: a stateful thing that runs on at most one worker at a time.
+//!
+//! In memory it is one allocation, a [`Header`] that the scheduler knows and behind it the body,
+//! whose type only the header's functions know. [`StrandRef`] is the bare pointer: what it may do
+//! follows from the state word (an entry, a turn or a handle keeps the strand alive, see
+//! [`state`]). [`Strand`] is the counted handle that users hold.
+
+pub(crate) mod body;
+pub(crate) mod join;
+pub(crate) mod run;
+pub(crate) mod state;
+
+use std::{
+    fmt,
+    mem::ManuallyDrop,
+    ptr::NonNull,
+    sync::Arc,
+    task::{RawWaker, RawWakerVTable, Waker},
+};
+
+use crate::{
+    attributes::{Attributes, Rank},
+    error::ScheduleError,
+    shared::Shared,
+    strand::{
+        run::{Run, VTable},
+        state::{Phase, State},
+    },
+    sync::{
+        UnsafeCell,
+        atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// Names a strand within its runtime, for logs and recordings. Never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StrandId(pub(crate) u64);
+
+impl StrandId {
+    /// The number behind the id.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for StrandId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Set by [`Strand::cancel`]: the body is asked to end.
+const CANCEL: u8 = 1;
+/// Set by [`Strand::abort`]: the body gets no further turn.
+const ABORT: u8 = 2;
+
+#[repr(C)]
+pub(crate) struct Header {
+    state: State,
+    vtable: &'static VTable,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: StrandId,
+    pub(crate) rank: Rank,
+    /// Where a feedback queue has put it: boost epoch and level.
+    pub(crate) level: AtomicU64,
+    /// When it was queued, if this wait is measured; 0 if not.
+    pub(crate) queued_at: AtomicU64,
+    signals: AtomicU8,
+    /// Its name is in the runtime's list.
+    named: bool,
+}
+
+#[repr(C)]
+struct Whole<B> {
+    header: Header,
+    /// `None` once it has ended.
+    body: UnsafeCell<Option<B>>,
+}
+
+/// A pointer to a strand that something keeps alive: an entry, a turn, or a handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StrandRef(NonNull<Header>);
+
+// SAFETY: bodies are `Send`, and the state word lets one thread at a time touch them. All else in
+// the header is atomic or never changes.
+unsafe impl Send for StrandRef {}
+// SAFETY: as above.
+unsafe impl Sync for StrandRef {}
+
+impl StrandRef {
+    /// A new strand with one handle, idle or with its first entry owed.
+    pub(crate) fn new<B: Run>(
+        shared: Arc<Shared>,
+        id: StrandId,
+        attributes: &Attributes,
+        rank: Rank,
+        queued: bool,
+        body: B,
+    ) -> StrandRef {
+        let state = if queued { State::queued(1) } else { State::idle(1) };
+        let whole = Box::new(Whole {
+            header: Header {
+                state,
+                vtable: const { &VTable::of::<B>(take_turn::<B>, end_unrun::<B>, free::<B>) },
+                shared,
+                id,
+                rank,
+                level: AtomicU64::new(u64::from(attributes.level)),
+                queued_at: AtomicU64::new(0),
+                signals: AtomicU8::new(0),
+                named: attributes.name.is_some(),
+            },
+            body: UnsafeCell::new(Some(body)),
+        });
+        StrandRef(NonNull::from(Box::leak(whole)).cast())
+    }
+
+    pub(crate) fn into_raw(self) -> *const Header {
+        self.0.as_ptr()
+    }
+
+    /// # Safety
+    /// `raw` came from `into_raw`, and something still keeps the strand alive.
+    pub(crate) unsafe fn from_raw(raw: *const Header) -> StrandRef {
+        // SAFETY: `into_raw` gives a pointer that is not null.
+        StrandRef(unsafe { NonNull::new_unchecked(raw.cast_mut()) })
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: whoever holds a `StrandRef` has an entry, a turn or a handle (invariant 4).
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> &State {
+        &self.header().state
+    }
+
+    /// Takes one turn. The caller's pop or claim said *run*.
+    #[inline]
+    pub(crate) fn take_turn(self, turn: &mut crate::turn::Turn<'_>) -> run::After {
+        // SAFETY: the state is RUNNING by the caller's doing (invariant 2).
+        unsafe { (self.header().vtable.take_turn)(self, turn) }
+    }
+
+    /// Ends a strand whose turn the caller has taken, without running it: the runtime stopped.
+    #[cold]
+    pub(crate) fn end_unrun(self) {
+        // SAFETY: as for `take_turn`.
+        unsafe { (self.header().vtable.end_unrun)(self) };
+        if self.state().end() == state::Rest::Free {
+            self.free();
+        }
+    }
+
+    /// Frees the strand. The caller's step said so.
+    #[cold]
+    pub(crate) fn free(self) {
+        // SAFETY: the state word said that nobody else holds the strand (invariant 4).
+        unsafe { (self.header().vtable.free)(self) };
+    }
+
+    /// A handle of its own.
+    pub(crate) fn handle(self) -> Strand {
+        self.state().retain();
+        Strand(self)
+    }
+
+    /// Calls for a turn and pushes the entry if that is owed.
+    #[inline]
+    pub(crate) fn wake(self) {
+        self.header().shared.wake(self);
+    }
+
+    #[inline]
+    pub(crate) fn cancelled(self) -> bool {
+        self.header().signals.load(Relaxed) != 0
+    }
+
+    pub(crate) fn label(self) -> String {
+        let header = self.header();
+        header.shared.name_of(header.id.0)
+    }
+
+    /// Lends a waker that counts no handle. The caller holds the turn.
+    pub(crate) fn with_waker<R>(self, user: impl FnOnce(&Waker) -> R) -> R {
+        let raw = RawWaker::new(self.into_raw().cast(), &WAKER);
+        // SAFETY: as in `waker`; it is never dropped, so it gives back no handle.
+        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw) });
+        user(&waker)
+    }
+
+    /// A waker for futures; it holds a handle.
+    pub(crate) fn waker(self) -> Waker {
+        self.state().retain();
+        // SAFETY: the functions below keep the contract of `RawWaker`: each waker is one handle.
+        unsafe { Waker::from_raw(RawWaker::new(self.into_raw().cast(), &WAKER)) }
+    }
+}
+
+/// # Safety
+/// The caller holds the strand's turn.
+unsafe fn take_turn<B: Run>(strand: StrandRef, turn: &mut crate::turn::Turn<'_>) -> run::After {
+    let aborted = strand.header().signals.load(Relaxed) & ABORT != 0;
+    // SAFETY: `B` is the type this strand was made with, since its vtable names this function.
+    let whole = unsafe { strand.0.cast::<Whole<B>>().as_ref() };
+    // SAFETY: the caller holds the turn, so nobody else touches the body (invariant 2).
+    whole.body.with_mut(|body| run::guarded(unsafe { &mut *body }, aborted, turn))
+}
+
+/// # Safety
+/// The caller holds the strand's turn.
+unsafe fn end_unrun<B: Run>(strand: StrandRef) {
+    // SAFETY: as in `take_turn`.
+    let whole = unsafe { strand.0.cast::<Whole<B>>().as_ref() };
+    // SAFETY: as in `take_turn`.
+    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, join::Failure::Stopped));
+}
+
+/// # Safety
+/// Nobody else holds the strand.
+unsafe fn free<B: Run>(strand: StrandRef) {
+    // SAFETY: it was made by `StrandRef::new` from such a box, and nobody holds it any more.
+    let whole = unsafe { Box::from_raw(strand.0.cast::<Whole<B>>().as_ptr()) };
+    // Nobody could ever wake it again: it ends here, and whoever waits is told.
+    // SAFETY: we own the whole.
+    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, join::Failure::Abandoned));
+    if whole.header.named {
+        whole.header.shared.strike(whole.header.id);
+    }
+}
+
+/// A handle of a strand: wakes it, and asks it to end. Cheap to clone.
+///
+/// A strand that is idle and has no handle left can never run again; it is dropped.
+///
+/// ```
+/// use kernel::{Runtime, Step};
+///
+/// let runtime = Runtime::new()?;
+/// let mut wakes = 0;
+/// let (strand, mut join) = runtime.strand().name("counter").idle(move |_| {
+///     wakes += 1;
+///     Step::End(wakes)
+/// })?;
+/// strand.wake()?;
+/// assert_eq!(join.join()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Strand(pub(crate) StrandRef);
+
+impl Strand {
+    /// Asks for a turn that starts after this call and sees all the caller has done before it.
+    ///
+    /// Waking a strand that is queued changes nothing, waking one that runs makes it run once
+    /// more, and waking one that has ended is allowed and does nothing.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Stopped`] if the runtime has been shut down.
+    #[inline]
+    pub fn wake(&self) -> Result<(), ScheduleError> {
+        let shared = &self.0.header().shared;
+        shared.accepts()?;
+        shared.wake(self.0);
+        Ok(())
+    }
+
+    /// Asks the strand to end: [`Turn::cancelled`](crate::Turn::cancelled) is true from now on,
+    /// and the strand is woken to notice. The body decides. A future is dropped at once.
+    pub fn cancel(&self) {
+        self.signal(CANCEL);
+    }
+
+    /// Ends the strand without asking: after the turn it is in, if any, the body is dropped and
+    /// whoever waits for it gets [`JoinError::Cancelled`](crate::JoinError::Cancelled).
+    pub fn abort(&self) {
+        self.signal(ABORT);
+    }
+
+    fn signal(&self, signal: u8) {
+        // The wake releases it to the turn that must see it.
+        self.0.header().signals.fetch_or(signal, Relaxed);
+        let _ = self.wake();
+    }
+
+    /// Whether the strand has ended. It may end right after this said no.
+    pub fn is_done(&self) -> bool {
+        self.0.state().phase() == Phase::Done
+    }
+
+    /// The strand's id.
+    pub fn id(&self) -> StrandId {
+        self.0.header().id
+    }
+
+    /// The name given to it, or one made from its id.
+    pub fn name(&self) -> String {
+        self.0.label()
+    }
+
+    /// A waker that wakes this strand: for code that speaks `std::task`.
+    pub fn waker(&self) -> Waker {
+        self.0.waker()
+    }
+}
+
+impl Clone for Strand {
+    fn clone(&self) -> Strand {
+        self.0.handle()
+    }
+}
+
+impl Drop for Strand {
+    fn drop(&mut self) {
+        if self.0.state().release() {
+            self.0.free();
+        }
+    }
+}
+
+impl PartialEq for Strand {
+    fn eq(&self, other: &Strand) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Strand {}
+
+impl fmt::Debug for Strand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Strand")
+            .field("name", &self.name())
+            .field("state", &self.0.state().phase())
+            .finish()
+    }
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |raw| {
+        // SAFETY: each waker is one handle of the strand it was made from.
+        let strand = unsafe { StrandRef::from_raw(raw.cast()) };
+        strand.state().retain();
+        RawWaker::new(raw, &WAKER)
+    },
+    // SAFETY (all three): as above; a waker used up or dropped gives its handle back.
+    |raw| drop(unsafe { wake_by_handle(raw) }),
+    |raw| std::mem::forget(unsafe { wake_by_handle(raw) }),
+    |raw| drop(Strand(unsafe { StrandRef::from_raw(raw.cast()) })),
+);
+
+/// # Safety
+/// `raw` is a waker's pointer; the handle returned is the waker's own.
+unsafe fn wake_by_handle(raw: *const ()) -> Strand {
+    // SAFETY: by the caller's promise.
+    let strand = Strand(unsafe { StrandRef::from_raw(raw.cast()) });
+    // After shutdown there is nobody to tell: the strand was dropped, or will be.
+    let _ = strand.wake();
+    strand
+}

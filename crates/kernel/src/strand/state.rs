@@ -1,0 +1,264 @@
+//! The state word of a strand: who may queue it, who may run it, and who frees it.
+//!
+//! ```text
+//!            wake              pop               pause
+//!    IDLE ----------> QUEUED ----------> RUNNING ----------> IDLE
+//!      |                ^  |               |  |
+//!      |                |  |     claim     |  |   end
+//!      +----------------|--+-------------->+  +----------> DONE
+//!            claim      |                  |
+//!                       +------------------+
+//!                   yield, or pause when WOKEN
+//! ```
+//!
+//! Three flags go with the state. WOKEN: woken while RUNNING. LINKED: an entry for the strand is
+//! in a queue, or in the hands of someone who must push or pop it. LATE: that entry's place is
+//! older than the strand's turn in line. The bits above the flags count the strand's handles;
+//! no step but [`State::retain`] and [`State::release`] touches them, so that another owner of
+//! the word could keep something else there.
+//!
+//! 1. At rest, LINKED if and only if exactly one entry exists, and QUEUED implies LINKED. So a
+//!    strand never has more than one entry, however long two of them hand off to each other.
+//! 2. The body is touched only from a pop or claim that says *run* to the end of that turn.
+//! 3. A wake is seen by a turn that starts after it, or a turn is owed.
+//! 4. The strand is freed once, by whoever makes the last of these end: its turn, its entry, its
+//!    handles. All three are in the one word, so the step that ends the last one knows it.
+//!
+//! Ordering: there is a single word, so only what we promise the outside matters. A turn sees
+//! whatever was written before each wake that asked for it, and by the turn before it. `wake`,
+//! `pause` and `yield` release, `pop` and `claim` acquire, and every step is one
+//! read-modify-write, also those that change nothing: each prolongs the release sequences that
+//! it finds, so one acquire sees them all. A wake that only looked would release nothing, and
+//! the turn it relies on could miss what it announces. For freeing, every step that gives up a
+//! hold on the strand releases, and the one that frees acquires with a fence, as in `Arc`.
+
+use crate::sync::atomic::{
+    AtomicU64, Ordering,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+
+const IDLE: u64 = 0;
+const QUEUED: u64 = 1;
+const RUNNING: u64 = 2;
+const DONE: u64 = 3;
+const STATE: u64 = 3;
+
+const WOKEN: u64 = 1 << 2;
+const LINKED: u64 = 1 << 3;
+const LATE: u64 = 1 << 4;
+
+/// One handle, in the bits above the flags.
+const HANDLE: u64 = 1 << 5;
+
+#[derive(Debug)]
+pub(crate) struct State(AtomicU64);
+
+/// What the caller of [`State::wake`] now owes the strand.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+#[must_use = "a strand that is owed a push and never gets it never runs again"]
+pub(crate) enum Wake {
+    Push,
+    Nothing,
+}
+
+/// What a popped entry turned out to be.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+#[must_use = "an entry in hand stands for a turn, a push or a hold on the strand"]
+pub(crate) enum Pop {
+    /// Take the turn.
+    Run,
+    /// The entry was older than its strand's turn in line: push it at the back.
+    Requeue,
+    /// The strand had its turn by a claim: forget the entry.
+    Stale,
+    /// As `Stale`, and that was the last hold on the strand: free it.
+    Free,
+}
+
+/// What came of naming a strand to run next.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+#[must_use = "a claimed strand is RUNNING until somebody ends its turn"]
+pub(crate) enum Claim {
+    /// Take the turn.
+    Run,
+    /// It runs elsewhere: the claim was a wake.
+    Woken,
+    /// It has ended.
+    Done,
+}
+
+/// What the worker owes a strand whose turn it has just ended.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+#[must_use = "a strand that is owed a push and never gets it never runs again"]
+pub(crate) enum Rest {
+    /// Push it at the back.
+    Push,
+    Nothing,
+    /// Nobody holds it any more: free it.
+    Free,
+}
+
+/// A state without flags, for tests and for inspection.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub(crate) enum Phase {
+    Idle,
+    Queued,
+    Running,
+    Done,
+}
+
+impl State {
+    /// An idle strand with `handles` handles.
+    pub(crate) fn idle(handles: u64) -> State {
+        State(AtomicU64::new(IDLE + handles * HANDLE))
+    }
+
+    /// A strand whose creator now pushes its first entry.
+    pub(crate) fn queued(handles: u64) -> State {
+        State(AtomicU64::new((QUEUED | LINKED) + handles * HANDLE))
+    }
+
+    /// Asks for a turn that sees all the caller has written so far.
+    #[inline]
+    pub(crate) fn wake(&self) -> Wake {
+        self.step(|word| match word & STATE {
+            IDLE if word & LINKED == 0 => (word + QUEUED + LINKED, Release, Wake::Push),
+            IDLE => (word + QUEUED, Release, Wake::Nothing),
+            RUNNING => (word | WOKEN, Release, Wake::Nothing),
+            _ => (word, Release, Wake::Nothing),
+        })
+    }
+
+    /// Decides what an entry in hand stands for.
+    #[inline]
+    pub(crate) fn pop(&self) -> Pop {
+        let verdict = self.step(|word| {
+            debug_assert!(word & LINKED != 0, "popped an entry of a strand that has none");
+            match word & STATE {
+                QUEUED if word & LATE != 0 => (word - LATE, Relaxed, Pop::Requeue),
+                QUEUED => (word - QUEUED + RUNNING - LINKED, Acquire, Pop::Run),
+                RUNNING => (word - LINKED, Release, Pop::Stale),
+                _ if word < HANDLE => (word - LINKED, Release, Pop::Free),
+                _ => (word - LINKED, Release, Pop::Stale),
+            }
+        });
+        self.acquire_if(verdict == Pop::Free);
+        verdict
+    }
+
+    /// Takes the turn of a strand that was named to run next.
+    #[inline]
+    pub(crate) fn claim(&self) -> Claim {
+        self.step(|word| match word & STATE {
+            IDLE | QUEUED => ((word & !(STATE | LATE)) + RUNNING, Acquire, Claim::Run),
+            RUNNING => (word | WOKEN, Release, Claim::Woken),
+            _ => (word, Relaxed, Claim::Done),
+        })
+    }
+
+    /// Ends a turn; the strand waits for its next wake.
+    #[inline]
+    pub(crate) fn pause(&self) -> Rest {
+        self.end_turn(|word| {
+            if word & WOKEN != 0 {
+                return to_the_back(word);
+            }
+            let rest = if word & LINKED == 0 && word < HANDLE { Rest::Free } else { Rest::Nothing };
+            (word - RUNNING + IDLE, rest)
+        })
+    }
+
+    /// Ends a turn, or gives back a claim; the strand goes to the back of the line.
+    #[inline]
+    pub(crate) fn requeue(&self) -> Rest {
+        self.end_turn(to_the_back)
+    }
+
+    /// Ends the last turn. The caller has dropped the body.
+    #[inline]
+    pub(crate) fn end(&self) -> Rest {
+        self.end_turn(|word| {
+            let rest = if word & LINKED == 0 && word < HANDLE { Rest::Free } else { Rest::Nothing };
+            ((word & !WOKEN) - RUNNING + DONE, rest)
+        })
+    }
+
+    /// Counts one more handle.
+    #[inline]
+    pub(crate) fn retain(&self) {
+        // As in `Arc`: the new handle comes from one that exists, which keeps the strand alive.
+        let word = self.0.fetch_add(HANDLE, Relaxed);
+        assert!(word < u64::MAX / 2, "too many handles of one strand");
+    }
+
+    /// Counts one handle less. True: that was the last hold on the strand, free it.
+    #[inline]
+    #[must_use = "a strand that nobody holds must be freed"]
+    pub(crate) fn release(&self) -> bool {
+        let word = self.0.fetch_sub(HANDLE, Release);
+        debug_assert!(word >= HANDLE, "released a handle that was not counted");
+        let last = word < 2 * HANDLE && word & LINKED == 0 && matches!(word & STATE, IDLE | DONE);
+        self.acquire_if(last);
+        last
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.0.load(Relaxed) & STATE {
+            IDLE => Phase::Idle,
+            QUEUED => Phase::Queued,
+            RUNNING => Phase::Running,
+            _ => Phase::Done,
+        }
+    }
+
+    #[inline]
+    fn end_turn(&self, next: impl Fn(u64) -> (u64, Rest)) -> Rest {
+        let rest = self.step(|word| {
+            assert_eq!(word & STATE, RUNNING, "ended the turn of a strand that has none");
+            let (to, rest) = next(word);
+            (to, Release, rest)
+        });
+        self.acquire_if(rest == Rest::Free);
+        rest
+    }
+
+    /// Before freeing: see what all who gave up their hold did before.
+    #[inline]
+    fn acquire_if(&self, last: bool) {
+        if last {
+            fence(Acquire);
+        }
+    }
+
+    /// Moves the word to where `next` says, in one read-modify-write of the order it says.
+    #[inline]
+    fn step<V>(&self, next: impl Fn(u64) -> (u64, Ordering, V)) -> V {
+        let mut word = self.0.load(Relaxed);
+        loop {
+            let (to, order, verdict) = next(word);
+            match self.0.compare_exchange_weak(word, to, order, Relaxed) {
+                Ok(_) => return verdict,
+                Err(now) => word = now,
+            }
+        }
+    }
+}
+
+/// RUNNING to QUEUED: a new entry at the back, or the old one marked LATE.
+fn to_the_back(word: u64) -> (u64, Rest) {
+    let queued = (word & !WOKEN) - RUNNING + QUEUED;
+    if word & LINKED == 0 {
+        (queued | LINKED, Rest::Push)
+    } else {
+        (queued | LATE, Rest::Nothing)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "state_tests.rs"]
+mod tests;
+
+#[cfg(all(test, loom))]
+#[path = "state_models.rs"]
+mod models;

@@ -1,0 +1,315 @@
+//! Models of the state word: all interleavings of two or three threads.
+//!
+//! [`Stage`] is a strand with everything around the word that the scheduler has: a queue that
+//! takes at most one entry, a body that loom watches, and a header whose freeing it watches too.
+
+use super::*;
+use crate::sync::{Mutex, UnsafeCell};
+use loom::{sync::atomic::AtomicUsize, thread};
+use std::sync::Arc;
+
+struct Stage {
+    state: State,
+    /// Entries in the queue.
+    queue: Mutex<usize>,
+    body: UnsafeCell<usize>,
+    /// Read by whoever uses the header, written by whoever frees it.
+    header: UnsafeCell<bool>,
+    mail: AtomicUsize,
+    seen: AtomicUsize,
+}
+
+impl Stage {
+    fn new(state: State) -> Arc<Stage> {
+        let queued = usize::from(state.phase() == Phase::Queued);
+        Arc::new(Stage {
+            state,
+            queue: Mutex::new(queued),
+            body: UnsafeCell::new(0),
+            header: UnsafeCell::new(false),
+            mail: AtomicUsize::new(0),
+            seen: AtomicUsize::new(0),
+        })
+    }
+
+    /// Every step reads the header: freeing must come after.
+    fn touch(&self) {
+        self.header.with(|freed| {
+            // SAFETY: loom checks that nobody frees at the same time.
+            assert!(!unsafe { *freed }, "used after it was freed");
+        });
+    }
+
+    fn free(&self) {
+        self.header.with_mut(|freed| {
+            // SAFETY: loom checks that nobody uses it at the same time.
+            unsafe { assert!(!std::mem::replace(&mut *freed, true), "freed twice") };
+        });
+    }
+
+    fn push(&self) {
+        let mut queue = self.queue.lock();
+        *queue += 1;
+        assert_eq!(*queue, 1, "more than one entry");
+    }
+
+    fn wake(&self) {
+        self.touch();
+        if self.state.wake() == Wake::Push {
+            self.push();
+        }
+    }
+
+    /// `mail` is relaxed on purpose: only the state word orders it.
+    fn send(&self) {
+        self.mail.fetch_add(1, Relaxed);
+        self.wake();
+    }
+
+    fn release(&self) {
+        self.touch();
+        if self.state.release() {
+            self.free();
+        }
+    }
+
+    /// Touches the body as a turn does.
+    fn take_turn(&self) {
+        self.body.with_mut(|body| {
+            // SAFETY: loom checks that turns do not overlap.
+            unsafe { *body += 1 };
+        });
+        self.seen.store(self.mail.load(Relaxed), Relaxed);
+    }
+
+    fn rest(&self, rest: Rest) {
+        match rest {
+            Rest::Push => self.push(),
+            Rest::Nothing => {}
+            Rest::Free => self.free(),
+        }
+    }
+
+    /// Pops one entry, and runs what it stands for.
+    fn work(&self, end: impl Fn(&State) -> Rest) -> bool {
+        {
+            let mut queue = self.queue.lock();
+            if *queue == 0 {
+                return false;
+            }
+            *queue -= 1;
+        }
+        self.touch();
+        match self.state.pop() {
+            Pop::Run => {
+                self.take_turn();
+                self.touch();
+                self.rest(end(&self.state));
+            }
+            Pop::Requeue => self.push(),
+            Pop::Stale => {}
+            Pop::Free => self.free(),
+        }
+        true
+    }
+
+    fn claim(&self, end: impl Fn(&State) -> Rest) {
+        self.touch();
+        if self.state.claim() == Claim::Run {
+            self.take_turn();
+            self.touch();
+            self.rest(end(&self.state));
+        }
+    }
+
+    fn drain(&self) {
+        while self.work(State::pause) {}
+    }
+}
+
+/// Runs each closure on a thread of its own, the last on this one.
+fn at_once(stage: &Arc<Stage>, others: Vec<fn(&Stage)>, here: fn(&Stage)) {
+    let threads: Vec<_> = others
+        .into_iter()
+        .map(|act| {
+            let stage = stage.clone();
+            thread::spawn(move || act(&stage))
+        })
+        .collect();
+    here(stage);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// Invariant 3: a turn sees the mail that a wake announced, or one more turn is owed.
+#[test]
+fn turn_sees_the_mail_or_one_more_turn_is_owed() {
+    loom::model(|| {
+        let stage = Stage::new(State::queued(1));
+        at_once(&stage, vec![Stage::send], |stage| {
+            stage.work(State::pause);
+        });
+        stage.drain();
+        assert_eq!(stage.seen.load(Relaxed), 1, "the mail was never seen");
+    });
+}
+
+/// Invariant 3, for a wake that finds the strand queued already and changes nothing.
+#[test]
+fn turn_sees_the_mail_of_a_wake_that_changed_nothing() {
+    loom::model(|| {
+        let stage = Stage::new(State::idle(1));
+        at_once(&stage, vec![Stage::send, Stage::send], |stage| {
+            stage.work(State::pause);
+        });
+        stage.drain();
+        assert_eq!(stage.seen.load(Relaxed), 2, "some mail was never seen");
+    });
+}
+
+/// Invariant 3, for a wake that turns a stale entry into a good one.
+#[test]
+fn turn_sees_the_mail_of_a_wake_that_finds_a_stale_entry() {
+    loom::model(|| {
+        let stage = Stage::new(State::queued(1));
+        stage.claim(State::pause);
+        at_once(&stage, vec![Stage::send], |stage| {
+            stage.work(State::pause);
+        });
+        stage.drain();
+        assert_eq!(stage.seen.load(Relaxed), 1, "the mail was never seen");
+    });
+}
+
+/// Invariant 3, for claims: one that runs sees the mail, one that finds it running is a wake.
+#[test]
+fn claimed_turn_sees_the_mail_or_one_more_turn_is_owed() {
+    loom::model(|| {
+        let stage = Stage::new(State::idle(1));
+        let handing = |stage: &Stage| {
+            stage.mail.fetch_add(1, Relaxed);
+            stage.claim(State::pause);
+        };
+        at_once(&stage, vec![handing], |stage| {
+            stage.send();
+            stage.work(State::pause);
+        });
+        stage.drain();
+        assert_eq!(stage.seen.load(Relaxed), 2, "some mail was never seen");
+    });
+}
+
+/// Invariant 2: the body passes from turn to turn, by pops and by claims.
+#[test]
+fn body_passes_from_worker_to_worker() {
+    for end in [State::pause, State::requeue] {
+        loom::model(move || {
+            let stage = Stage::new(State::queued(1));
+            let other = thread::spawn({
+                let stage = stage.clone();
+                move || stage.work(end)
+            });
+            stage.claim(end);
+            stage.wake();
+            other.join().unwrap();
+            stage.drain();
+        });
+    }
+}
+
+/// Invariant 1: hand-offs, wakes and yields at once never make a second entry.
+#[test]
+fn handed_to_woken_and_yielding_at_once_has_one_entry_at_most() {
+    loom::model(|| {
+        let stage = Stage::new(State::queued(1));
+        at_once(&stage, vec![|stage| stage.claim(State::requeue), Stage::wake], |stage| {
+            stage.work(State::requeue);
+        });
+        let entries = *stage.queue.lock();
+        assert_eq!(entries, 1, "a yielding strand is in line once");
+    });
+}
+
+/// Invariant 4: the last of turn, entry and handles frees, once, after all others.
+#[test]
+fn freed_once_whoever_is_last() {
+    for end in [State::pause, State::end] {
+        loom::model(move || {
+            let stage = Stage::new(State::queued(2));
+            let other = thread::spawn({
+                let stage = stage.clone();
+                move || stage.release()
+            });
+            let worker = thread::spawn({
+                let stage = stage.clone();
+                move || stage.work(end)
+            });
+            stage.release();
+            other.join().unwrap();
+            worker.join().unwrap();
+            // SAFETY: the others have ended.
+            assert!(stage.header.with(|freed| unsafe { *freed }), "never freed");
+        });
+    }
+}
+
+/// Invariant 4 with a claim: the stale entry is a hold of its own.
+#[test]
+fn freed_once_with_a_stale_entry_left_behind() {
+    for end in [State::pause, State::end] {
+        loom::model(move || {
+            let stage = Stage::new(State::queued(1));
+            let worker = thread::spawn({
+                let stage = stage.clone();
+                move || stage.work(end)
+            });
+            stage.claim(end);
+            stage.release();
+            worker.join().unwrap();
+            stage.drain();
+            // SAFETY: the others have ended.
+            assert!(stage.header.with(|freed| unsafe { *freed }), "never freed");
+        });
+    }
+}
+
+/// All pairs of operations at once, from all states that an outsider can meet.
+#[test]
+fn all_pairs_from_all_states_keep_the_invariants() {
+    let acts: [fn(&Stage); 5] = [
+        |stage| stage.send(),
+        |stage| stage.claim(State::pause),
+        |stage| stage.claim(State::requeue),
+        |stage| {
+            stage.work(State::pause);
+        },
+        |stage| {
+            stage.work(State::end);
+        },
+    ];
+    let starts: [fn() -> Arc<Stage>; 3] = [
+        || Stage::new(State::idle(1)),
+        || Stage::new(State::queued(1)),
+        || {
+            // Idle with a stale entry.
+            let stage = Stage::new(State::queued(1));
+            stage.claim(State::pause);
+            stage
+        },
+    ];
+    for start in starts {
+        for first in acts {
+            for second in acts {
+                loom::model(move || {
+                    let stage = start();
+                    at_once(&stage, vec![first], second);
+                    stage.drain();
+                    let mail = stage.mail.load(Relaxed);
+                    let ended = stage.state.phase() == Phase::Done;
+                    assert!(ended || stage.seen.load(Relaxed) == mail, "mail was never seen");
+                });
+            }
+        }
+    }
+}

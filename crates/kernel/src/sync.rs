@@ -1,0 +1,148 @@
+//! The one place that chooses between real primitives and the model checkers'.
+//!
+//! Every other file of the kernel takes its atomics, locks and threads from here, so that the
+//! same code runs on real threads, under loom (all interleavings of a small program) and under
+//! shuttle (random interleavings of the whole scheduler).
+
+#[cfg(loom)]
+pub(crate) use loom::{cell::UnsafeCell, sync::atomic};
+#[cfg(shuttle)]
+pub(crate) use shuttle::sync::atomic;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::sync::atomic;
+
+#[cfg(loom)]
+use loom::sync as imp;
+#[cfg(shuttle)]
+use shuttle::sync as imp;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync as imp;
+
+pub(crate) use imp::MutexGuard;
+use std::sync::PoisonError;
+
+/// A lock without poisoning: a panic inside the kernel aborts, so nobody sees a torn value.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(imp::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(imp::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A condition variable to go with [`Mutex`].
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(imp::Condvar);
+
+impl Condvar {
+    pub(crate) fn new() -> Condvar {
+        Condvar(imp::Condvar::new())
+    }
+
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until notified, or until about `patience` has passed where time exists at all:
+    /// in a model there is none, and the wait ends with a notice only.
+    pub(crate) fn wait_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        patience: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        #[cfg(not(any(loom, shuttle)))]
+        {
+            self.0.wait_timeout(guard, patience).unwrap_or_else(PoisonError::into_inner).0
+        }
+        #[cfg(any(loom, shuttle))]
+        {
+            let _ = patience;
+            self.wait(guard)
+        }
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// Threads: start, park, yield.
+pub(crate) mod thread {
+    #[cfg(loom)]
+    use loom::thread as imp;
+    #[cfg(shuttle)]
+    use shuttle::thread as imp;
+    #[cfg(not(any(loom, shuttle)))]
+    use std::thread as imp;
+
+    pub(crate) use imp::{JoinHandle, Thread, current, park, yield_now};
+
+    /// Starts a named thread.
+    pub(crate) fn start(
+        name: String,
+        main: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
+        imp::Builder::new().name(name).spawn(main)
+    }
+
+    /// Parks for `patience` at most; without an end where there is no time (in models).
+    pub(crate) fn park_timeout(patience: std::time::Duration) {
+        #[cfg(not(any(loom, shuttle)))]
+        imp::park_timeout(patience);
+        #[cfg(any(loom, shuttle))]
+        {
+            let _ = patience;
+            imp::park();
+        }
+    }
+}
+
+/// Cells that each thread has its own of. In models, threads are the checker's.
+macro_rules! thread_cell {
+    ($($(#[$doc:meta])* static $name:ident: $type:ty = $initial:expr;)*) => {
+        #[cfg(loom)]
+        loom::thread_local! {
+            $($(#[$doc])* static $name: std::cell::Cell<$type> = std::cell::Cell::new($initial);)*
+        }
+        #[cfg(shuttle)]
+        shuttle::thread_local! {
+            $($(#[$doc])* static $name: std::cell::Cell<$type> = std::cell::Cell::new($initial);)*
+        }
+        #[cfg(not(any(loom, shuttle)))]
+        std::thread_local! {
+            $($(#[$doc])* static $name: std::cell::Cell<$type> =
+                const { std::cell::Cell::new($initial) };)*
+        }
+    };
+}
+pub(crate) use thread_cell;
+
+/// One round of a tight spin: a hint to the processor, or a step for the model checker.
+pub(crate) fn spin_loop() {
+    #[cfg(not(any(loom, shuttle)))]
+    std::hint::spin_loop();
+    #[cfg(any(loom, shuttle))]
+    thread::yield_now();
+}
+
+/// A cell with loom's interface, so that models see every access to a strand's body.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, use_it: impl FnOnce(*mut T) -> R) -> R {
+        use_it(self.0.get())
+    }
+}

@@ -1,0 +1,154 @@
+//! Timers as futures: sleep, time-out, interval.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use crate::{
+    error::Elapsed,
+    shared::Shared,
+    timer::{Alarm, wheel::Key},
+    world::{self, Nanos},
+};
+
+/// Ready when its time has come. Made by [`Handle::sleep`](crate::Handle::sleep).
+///
+/// It works in any executor; in a simulation it sleeps in virtual time. On a runtime that has
+/// stopped it never becomes ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Sleep {
+    shared: Arc<Shared>,
+    deadline: Nanos,
+    key: Option<Key>,
+}
+
+impl Sleep {
+    pub(crate) fn until(shared: Arc<Shared>, deadline: Nanos) -> Sleep {
+        Sleep { shared, deadline, key: None }
+    }
+
+    pub(crate) fn new(shared: Arc<Shared>, duration: Duration) -> Sleep {
+        let deadline = shared.now().saturating_add(world::nanos(duration));
+        Sleep::until(shared, deadline)
+    }
+
+    fn disarm(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.shared.timers.remove(key);
+        }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.shared.now() >= self.deadline {
+            self.disarm();
+            return Poll::Ready(());
+        }
+        let pending =
+            self.key.is_some_and(|key| self.shared.timers.redirect(key, context.waker()));
+        if !pending {
+            let alarm = Alarm::Waker(context.waker().clone());
+            self.key = self.shared.timers.add(self.deadline, alarm);
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.disarm();
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep").field("until", &Duration::from_nanos(self.deadline)).finish()
+    }
+}
+
+/// A future, or an error when it takes too long. Made by
+/// [`Handle::timeout`](crate::Handle::timeout).
+#[must_use = "a future does nothing unless it is awaited"]
+#[derive(Debug)]
+pub struct Timeout<F> {
+    future: F,
+    sleep: Sleep,
+    allowed: Duration,
+}
+
+impl<F> Timeout<F> {
+    pub(crate) fn new(future: F, sleep: Sleep, allowed: Duration) -> Timeout<F> {
+        Timeout { future, sleep, allowed }
+    }
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let allowed = self.allowed;
+        // SAFETY: `future` is pinned with us: it is never moved out, and `Timeout` has no `Drop`
+        // of its own; `sleep` is not pinned structurally and is `Unpin`.
+        let (future, sleep) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.future), &mut this.sleep)
+        };
+        if let Poll::Ready(output) = future.poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        Pin::new(sleep).poll(context).map(|()| Err(Elapsed(allowed)))
+    }
+}
+
+/// Ticks at regular times. Made by [`Handle::interval`](crate::Handle::interval).
+///
+/// A tick that is taken late does not shift those after it; ticks that were missed altogether
+/// are skipped.
+#[derive(Debug)]
+pub struct Interval {
+    period: Nanos,
+    sleep: Sleep,
+}
+
+impl Interval {
+    pub(crate) fn new(shared: Arc<Shared>, period: Duration) -> Interval {
+        Interval { period: world::nanos(period).max(1), sleep: Sleep::new(shared, period) }
+    }
+
+    /// Waits for the next tick.
+    pub fn tick(&mut self) -> Tick<'_> {
+        Tick(self)
+    }
+}
+
+/// The next tick of an [`Interval`].
+#[must_use = "a future does nothing unless it is awaited"]
+#[derive(Debug)]
+pub struct Tick<'a>(&'a mut Interval);
+
+impl Future for Tick<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let interval = &mut *self.0;
+        if Pin::new(&mut interval.sleep).poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        let shared = interval.sleep.shared.clone();
+        let late = shared.now().saturating_sub(interval.sleep.deadline) / interval.period;
+        let next = interval
+            .sleep
+            .deadline
+            .saturating_add(interval.period.saturating_mul(late.saturating_add(1)));
+        interval.sleep = Sleep::until(shared, next);
+        Poll::Ready(())
+    }
+}

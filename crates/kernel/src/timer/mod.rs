@@ -1,0 +1,181 @@
+//! Timers: sleeping, time-outs and intervals, for strands and futures.
+//!
+//! All timers of a runtime are in one [`wheel`] under a lock. The monitor thread (or the
+//! simulator) fires them: it takes out what is due under the lock, and wakes after releasing it.
+
+mod future;
+pub(crate) mod wheel;
+
+pub use future::{Interval, Sleep, Tick, Timeout};
+
+use std::{fmt, sync::Arc, task::Waker, time::Duration};
+
+use crate::{
+    error::ScheduleError,
+    shared::Shared,
+    strand::Strand,
+    sync::{Mutex, thread::Thread},
+    timer::wheel::{Key, Wheel},
+    world::{self, Nanos},
+};
+
+/// Whom a timer tells.
+pub(crate) enum Alarm {
+    Strand(Strand),
+    Waker(Waker),
+}
+
+impl Alarm {
+    pub(crate) fn ring(self) {
+        match self {
+            Alarm::Strand(strand) => strand.0.wake(),
+            Alarm::Waker(waker) => waker.wake(),
+        }
+    }
+}
+
+pub(crate) struct Timers(Mutex<State>);
+
+struct State {
+    wheel: Wheel<Alarm>,
+    /// When the monitor looks next by itself; `MAX` if it does not.
+    watched: Nanos,
+    monitor: Option<Thread>,
+    closed: bool,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        let wheel = Wheel::new();
+        Timers(Mutex::new(State { wheel, watched: Nanos::MAX, monitor: None, closed: false }))
+    }
+}
+
+impl Timers {
+    /// `None`: the runtime has stopped.
+    pub(crate) fn add(&self, deadline: Nanos, alarm: Alarm) -> Option<Key> {
+        let mut state = self.0.lock();
+        if state.closed {
+            drop(state);
+            return None;
+        }
+        let key = state.wheel.add(deadline, alarm);
+        if deadline < state.watched {
+            state.watched = deadline;
+            let monitor = state.monitor.clone();
+            drop(state);
+            if let Some(monitor) = monitor {
+                monitor.unpark();
+            }
+        }
+        Some(key)
+    }
+
+    /// False: it has fired.
+    pub(crate) fn remove(&self, key: Key) -> bool {
+        let alarm = self.0.lock().wheel.remove(key);
+        alarm.is_some()
+    }
+
+    /// Replaces whom a pending timer tells. False: it has fired.
+    pub(crate) fn redirect(&self, key: Key, waker: &Waker) -> bool {
+        let mut state = self.0.lock();
+        match state.wheel.get_mut(key) {
+            Some(Alarm::Waker(old)) if old.will_wake(waker) => true,
+            Some(alarm) => {
+                let old = std::mem::replace(alarm, Alarm::Waker(waker.clone()));
+                drop(state);
+                drop(old);
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().wheel.len()
+    }
+
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        self.0.lock().wheel.next()
+    }
+
+    /// Rings all that is due, and says when the next one is.
+    pub(crate) fn fire(&self, now: Nanos) -> Option<Nanos> {
+        let mut due = Vec::new();
+        let next = {
+            let mut state = self.0.lock();
+            state.wheel.advance(now, |alarm| due.push(alarm));
+            let next = state.wheel.next();
+            state.watched = next.unwrap_or(Nanos::MAX);
+            next
+        };
+        for alarm in due {
+            alarm.ring();
+        }
+        next
+    }
+
+    /// From now on this thread is unparked when an earlier timer is added.
+    pub(crate) fn watch(&self, monitor: Thread) {
+        self.0.lock().monitor = Some(monitor);
+    }
+
+    /// The runtime has stopped: nothing rings any more, and what waited is dropped.
+    pub(crate) fn close(&self) {
+        let pending = {
+            let mut state = self.0.lock();
+            state.closed = true;
+            state.wheel.clear()
+        };
+        drop(pending);
+    }
+}
+
+/// A pending timer that wakes a strand. Dropping it cancels it.
+///
+/// ```
+/// use std::time::Duration;
+/// use kernel::{Runtime, Step};
+///
+/// let runtime = Runtime::new()?;
+/// let (strand, mut join) = runtime.strand().idle(|_| Step::End("woken by the timer"))?;
+/// let _timer = runtime.wake_after(Duration::from_millis(1), &strand)?;
+/// assert_eq!(join.join()?, "woken by the timer");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a timer that is dropped is cancelled"]
+pub struct Timer {
+    shared: Arc<Shared>,
+    key: Key,
+}
+
+impl Timer {
+    pub(crate) fn start(
+        shared: &Arc<Shared>,
+        after: Duration,
+        strand: &Strand,
+    ) -> Result<Timer, ScheduleError> {
+        let deadline = shared.now().saturating_add(world::nanos(after));
+        let alarm = Alarm::Strand(strand.clone());
+        let key = shared.timers.add(deadline, alarm).ok_or(ScheduleError::Stopped)?;
+        Ok(Timer { shared: shared.clone(), key })
+    }
+
+    /// Cancels it. False: it has fired already.
+    pub fn cancel(self) -> bool {
+        self.shared.timers.remove(self.key)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.shared.timers.remove(self.key);
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,180 @@
+//! What a strand or a job may do in its turn.
+
+use std::{fmt, time::Duration};
+
+use crate::{
+    attributes::{Rank, WorkerId},
+    entry::Entry,
+    panics,
+    report::Report,
+    runtime::handle::Handle,
+    shared::Place,
+    strand::{Strand, StrandRef},
+    sync::atomic::Ordering::Relaxed,
+    worker::{self, Worker},
+    world,
+};
+
+/// Virtual nanoseconds per operation spent in a simulated turn.
+pub(crate) const NANOS_PER_OPERATION: u64 = 1;
+
+/// One exclusive run of a strand or a job on a worker.
+///
+/// A turn ends when the body returns; nothing takes it away. So that nobody else waits too long,
+/// long work looks at [`expired`](Turn::expired) now and then, and yields.
+pub struct Turn<'a> {
+    worker: &'a Worker,
+    strand: Option<StrandRef>,
+    target: Option<Strand>,
+}
+
+impl<'a> Turn<'a> {
+    #[inline]
+    pub(crate) fn new(worker: &'a Worker, strand: Option<StrandRef>) -> Turn<'a> {
+        Turn { worker, strand, target: None }
+    }
+
+    /// Whether the turn should end: its quantum is over and others wait, its budget is spent, or
+    /// the worker is asked to pause or stop. One relaxed load: ask as often as you like.
+    ///
+    /// A turn that nobody waits behind may go on past its quantum.
+    #[inline]
+    pub fn expired(&self) -> bool {
+        self.worker.slot().expired.load(Relaxed)
+    }
+
+    /// Counts operations against the budget of the turn. In a simulation each also takes a
+    /// nanosecond of virtual time, so that quanta end there too.
+    #[inline]
+    pub fn spend(&mut self, operations: u64) {
+        let worker = self.worker;
+        let spent = worker.spent.get().saturating_add(operations);
+        worker.spent.set(spent);
+        if spent >= worker.shared.config.budget {
+            worker.slot().expired.store(true, Relaxed);
+        }
+        if worker.shared.is_simulated() {
+            worker.pass(operations.saturating_mul(NANOS_PER_OPERATION));
+        }
+    }
+
+    /// In a simulation, lets virtual time pass, as if this turn had worked for so long. On real
+    /// threads it does nothing: there work takes its own time.
+    pub fn simulate(&mut self, work: Duration) {
+        if self.worker.shared.is_simulated() {
+            self.worker.pass(world::nanos(work));
+        }
+    }
+
+    /// Submits a job from inside a turn: the cheapest way to spawn.
+    ///
+    /// A runtime that is being shut down still runs it, since this turn belongs to what it
+    /// finishes; after a deadline it is dropped.
+    #[inline]
+    pub fn submit(&mut self, job: impl FnOnce(&mut Turn<'_>) + Send + 'static) {
+        let worker = self.worker;
+        let entry = if worker::sampled(Some(worker)) || worker.shared.recorder.is_on() {
+            stamped(worker.shared.now(), job)
+        } else {
+            Entry::job(job)
+        };
+        worker.shared.place_in(Some(worker), entry, &Rank::default(), Place::Near);
+    }
+
+    /// Names the strand that this worker runs next.
+    ///
+    /// It takes effect at the end of this turn. If the target is idle or queued it then runs
+    /// here, within what is left of the quantum, and no queue is touched; if it is running
+    /// elsewhere this was a wake, and if it has ended, nothing. Once the quantum is spent, and
+    /// under every discipline but [`Stealing`](crate::Discipline::Stealing), whose order others
+    /// rely on, a hand-off is a wake. A second one in the same turn makes the first a wake.
+    ///
+    /// ```
+    /// use kernel::{Runtime, Step};
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let (target, mut last) = runtime.strand().name("target").idle(|_| Step::End("handed to"))?;
+    /// let (_, mut first) = runtime.strand().name("sender").start(move |turn| {
+    ///     turn.hand_off(&target);
+    ///     Step::End("handed off")
+    /// })?;
+    /// assert_eq!(first.join()?, "handed off");
+    /// assert_eq!(last.join()?, "handed to");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn hand_off(&mut self, target: &Strand) {
+        if let Some(earlier) = self.target.replace(target.clone()) {
+            let _ = earlier.wake();
+        }
+    }
+
+    pub(crate) fn take_target(&mut self) -> Option<Strand> {
+        self.target.take()
+    }
+
+    /// Which worker this is.
+    pub fn worker(&self) -> WorkerId {
+        WorkerId(self.worker.id)
+    }
+
+    /// A handle of the runtime.
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.worker.shared.clone())
+    }
+
+    /// A handle of the strand whose turn this is; `None` for a job.
+    pub fn strand(&self) -> Option<Strand> {
+        self.strand.map(StrandRef::handle)
+    }
+
+    pub(crate) fn strand_ref(&self) -> Option<StrandRef> {
+        self.strand
+    }
+
+    /// Whether [`Strand::cancel`] or [`Strand::abort`] was called for this strand.
+    pub fn cancelled(&self) -> bool {
+        self.strand.is_some_and(StrandRef::cancelled)
+    }
+
+    /// The time since the runtime started; in a simulation, virtual time.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.worker.shared.now())
+    }
+
+    pub(crate) fn note_wait(&self, since: world::Nanos) {
+        let waited = self.worker.shared.now().saturating_sub(since);
+        self.worker.slot().counters.waiting.note(waited);
+    }
+
+    #[cold]
+    pub(crate) fn note_panic(&self, payload: &panics::Payload) {
+        self.worker.slot().counters.panics.add(1);
+        self.worker.shared.report(Report::Panicked {
+            name: self.strand.map_or_else(|| "job".to_owned(), StrandRef::label),
+            worker: self.worker(),
+            text: panics::text(payload),
+        });
+    }
+}
+
+/// A job whose waiting time is measured.
+#[cold]
+pub(crate) fn stamped(
+    now: world::Nanos,
+    job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+) -> Entry {
+    Entry::job(move |turn: &mut Turn<'_>| {
+        turn.note_wait(now);
+        job(turn);
+    })
+}
+
+impl fmt::Debug for Turn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("worker", &self.worker.id)
+            .field("strand", &self.strand.map(StrandRef::label))
+            .field("expired", &self.expired())
+            .finish()
+    }
+}
