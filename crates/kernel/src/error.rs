@@ -27,11 +27,15 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BuildError::NoWorkers => {
-                f.write_str("a runtime needs at least one worker; leave the number out for one per core")
-            }
+            BuildError::NoWorkers => f.write_str(
+                "a runtime needs at least one worker; leave the number out for one per core",
+            ),
             BuildError::TooManyWorkers(n) => {
-                write!(f, "{n} workers are more than the {} that a runtime can have", crate::WORKERS_MAX)
+                write!(
+                    f,
+                    "{n} workers are more than the {} that a runtime can have",
+                    crate::WORKERS_MAX
+                )
             }
             BuildError::WorkersVariable(text) => {
                 write!(f, "SHIFTWORK_WORKERS is {text:?}; set it to a positive number, or unset it")
@@ -75,11 +79,15 @@ pub enum ScheduleError {
 impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ScheduleError::Stopped => f.write_str("the runtime has been shut down and takes no more work"),
+            ScheduleError::Stopped => {
+                f.write_str("the runtime has been shut down and takes no more work")
+            }
             ScheduleError::PriorityNotFinite(priority) => {
                 write!(f, "the priority is {priority}; it must be a finite number")
             }
-            ScheduleError::NoSuchWorker(error) => write!(f, "the affinity function failed: {error}"),
+            ScheduleError::NoSuchWorker(error) => {
+                write!(f, "the affinity function failed: {error}")
+            }
         }
     }
 }

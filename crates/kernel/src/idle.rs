@@ -21,7 +21,11 @@
 //!    somebody took you off.
 //! 3. *Found work*: searching − 1; if that was the last searcher, fence and look at all queues;
 //!    if something is there, do as the one who placed it would have done.
-//! 4. *Nap* and *close* are as *park*: set the flag, fence, look.
+//! 4. *Nap*, *leave* and *close* are as *park*: say it, fence, look.
+//!
+//! Where a further worker would not pay, a call under rules 1 and 3 is held back (see [`Damper`])
+//! and goes to the monitor instead, which makes good for it at its next look; never while all
+//! workers are parked.
 //!
 //! Why nothing is missed: each pair is a store, a fence and a look on both sides. A placer
 //! stores an entry and looks at the word; a parker, a last searcher or a napper stores to the
@@ -30,14 +34,18 @@
 //! placer's fence. Without any one of the fences, the second look, or the last searcher's duty,
 //! a model below deadlocks. The word itself needs no order stronger than Relaxed.
 
-use crate::sync::{
-    Mutex, MutexGuard,
-    atomic::{
-        AtomicU64,
-        Ordering::{Relaxed, SeqCst},
-        fence,
+use crate::{
+    damper::Damper,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{
+            AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+            fence,
+        },
+        thread,
     },
-    thread,
+    world::Nanos,
 };
 
 const SEARCHING: u64 = 1;
@@ -76,6 +84,7 @@ pub(crate) struct Idle {
     word: AtomicU64,
     sleepers: Mutex<Sleepers>,
     workers: u64,
+    pub(crate) damper: Damper,
 }
 
 struct Sleepers {
@@ -101,7 +110,12 @@ pub(crate) enum Parked<'a> {
 impl Idle {
     pub(crate) fn new(workers: usize) -> Idle {
         let sleepers = Sleepers { stack: Vec::with_capacity(workers), monitor: None };
-        Idle { word: AtomicU64::new(0), sleepers: Mutex::new(sleepers), workers: workers as u64 }
+        Idle {
+            word: AtomicU64::new(0),
+            sleepers: Mutex::new(sleepers),
+            workers: workers as u64,
+            damper: Damper::default(),
+        }
     }
 
     fn load(&self) -> Word {
@@ -111,10 +125,33 @@ impl Idle {
     /// Rule 1. True: the runtime is closed, and the entry must be taken back.
     #[inline]
     #[must_use = "an entry placed in a closed runtime must be taken back"]
-    pub(crate) fn placed(&self) -> bool {
+    pub(crate) fn placed(&self, now: impl FnOnce() -> Nanos) -> bool {
         fence(SeqCst);
         let word = self.load();
-        word.wants_help() && self.help()
+        word.wants_help() && self.call_for_help(now)
+    }
+
+    /// Unparks somebody, or leaves it to the monitor where that would not pay.
+    #[cold]
+    fn call_for_help(&self, now: impl FnOnce() -> Nanos) -> bool {
+        let word = self.load();
+        let somebody_is_awake = word.parked() < self.workers;
+        if somebody_is_awake && !word.has(CLOSED) && self.damper.holds(now) {
+            if word.has(NAPPING) {
+                self.end_nap(self.sleepers.lock());
+            }
+            return false;
+        }
+        self.help()
+    }
+
+    /// For the monitor, now and then while something waits: makes good for calls that were held
+    /// back.
+    pub(crate) fn make_good(&self, anything: impl Fn() -> bool) {
+        let word = self.load();
+        if word.searching() == 0 && word.parked() > 0 && anything() {
+            let _ = self.help();
+        }
     }
 
     /// Unparks one worker, or with none parked wakes the monitor, unless somebody searches.
@@ -142,7 +179,12 @@ impl Idle {
     /// Rule 1 for an entry dealt to `worker`'s inbox: its owner comes if it is parked. If the
     /// owner is `occupied`, in a turn or paused, anyone may come.
     #[must_use = "an entry placed in a closed runtime must be taken back"]
-    pub(crate) fn placed_for(&self, worker: usize, occupied: impl Fn() -> bool) -> bool {
+    pub(crate) fn placed_for(
+        &self,
+        worker: usize,
+        occupied: impl Fn() -> bool,
+        now: impl FnOnce() -> Nanos,
+    ) -> bool {
         fence(SeqCst);
         let word = self.load();
         if word.parked() == 0 && !word.has(NAPPING | CLOSED) {
@@ -155,7 +197,7 @@ impl Idle {
             return self.load().has(CLOSED);
         }
         drop(sleepers);
-        if occupied() { self.help() } else { self.load().has(CLOSED) }
+        if occupied() { self.call_for_help(now) } else { self.load().has(CLOSED) }
     }
 
     /// Begins to search, unless enough others do already.
@@ -190,7 +232,9 @@ impl Idle {
         self.sleepers.lock().stack.iter().any(|(parked, _)| *parked == worker)
     }
 
-    /// A worker that stops taking work (it is paused) leaves what it had to the others.
+    /// A worker that stops taking work (it has said that it is paused) leaves what it had to the
+    /// others. Whoever deals to its inbox at this moment sees it paused, or `anything` sees the
+    /// entry.
     pub(crate) fn leave(&self, anything: impl Fn() -> bool) {
         fence(SeqCst);
         if anything() {
@@ -236,8 +280,9 @@ impl Idle {
     /// From now on the last worker that finds nothing closes the runtime. `anything` looks at all
     /// queues.
     pub(crate) fn drain(&self, anything: impl Fn() -> bool) {
+        // No fence: whoever parks after this sees the flag in the same word, and to see an entry
+        // that was taken long ago only brings somebody out to park once more.
         self.word.fetch_or(DRAINING, Relaxed);
-        fence(SeqCst);
         if anything() {
             let _ = self.help();
         } else if self.load().parked() == self.workers {
@@ -272,13 +317,13 @@ impl Idle {
 
 impl<'a> Searching<'a> {
     /// Rule 3. `anything` looks at all queues.
-    pub(crate) fn found_work(self, anything: impl Fn() -> bool) {
+    pub(crate) fn found_work(self, anything: impl Fn() -> bool, now: impl FnOnce() -> Nanos) {
         let idle = self.0;
         let before = Word(idle.word.fetch_sub(SEARCHING, Relaxed));
         if before.searching() == 1 && (before.parked() > 0 || before.has(NAPPING)) {
             fence(SeqCst);
             if anything() {
-                let _ = idle.help();
+                let _ = idle.call_for_help(now);
             }
         }
     }
@@ -313,8 +358,8 @@ impl<'a> Searching<'a> {
     }
 
     /// Stops searching for good: the worker ends, or pauses.
-    pub(crate) fn give_up(self, anything: impl Fn() -> bool) {
-        self.found_work(anything);
+    pub(crate) fn give_up(self, anything: impl Fn() -> bool, now: impl FnOnce() -> Nanos) {
+        self.found_work(anything, now);
     }
 }
 

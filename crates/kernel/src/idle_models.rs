@@ -28,7 +28,7 @@ impl Pool {
 
     fn place(&self) {
         self.queue.fetch_add(1, Relaxed);
-        let _ = self.idle.placed();
+        let _ = self.idle.placed(|| 0);
     }
 
     fn take(&self) -> bool {
@@ -48,7 +48,7 @@ impl Pool {
         let mut searching = self.idle.search();
         loop {
             if self.take() {
-                searching.found_work(|| self.anything());
+                searching.found_work(|| self.anything(), || 0);
                 self.done.fetch_add(1, Relaxed);
                 return true;
             }
@@ -120,7 +120,7 @@ fn dealt_while_the_owner_parks_brings_the_owner() {
         let pool = Pool::new(1);
         let worker = start(&pool, 0);
         pool.queue.fetch_add(1, Relaxed);
-        let _ = pool.idle.placed_for(0, || false);
+        let _ = pool.idle.placed_for(0, || false, || 0);
         assert!(worker.join().unwrap());
     });
 }
@@ -145,16 +145,73 @@ fn placed_while_the_monitor_falls_asleep_wakes_it() {
     });
 }
 
-/// A worker that pauses leaves what it had to one that parks at this moment.
+/// A worker pauses while something is dealt to its inbox: the dealer sees it paused and calls the
+/// other, or the pausing worker does.
 #[test]
-fn left_by_a_pausing_worker_is_run_by_another() {
-    loom::model(|| {
+fn dealt_while_the_owner_pauses_is_run_by_another() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
         let pool = Pool::new(2);
-        let worker = start(&pool, 1);
-        // Worker 0 has an entry that nobody was told of: it was its own to run next.
+        let paused = Arc::new(AtomicUsize::new(0));
+        let other = loom::thread::spawn({
+            let (pool, paused) = (pool.clone(), paused.clone());
+            move || {
+                let may_take = || paused.load(Relaxed) == 1 && pool.anything();
+                let mut searching = pool.idle.search();
+                while !(may_take() && pool.take()) {
+                    let Parked::Search(again) = searching.park(1, may_take) else { return };
+                    searching = again;
+                }
+                searching.found_work(|| pool.anything(), || 0);
+            }
+        });
+        let owner = loom::thread::spawn({
+            let (pool, paused) = (pool.clone(), paused.clone());
+            move || {
+                paused.store(1, Relaxed);
+                pool.idle.leave(|| pool.anything());
+            }
+        });
         pool.queue.fetch_add(1, Relaxed);
-        pool.idle.leave(|| pool.anything());
-        assert!(worker.join().unwrap());
+        let _ = pool.idle.placed_for(0, || paused.load(Relaxed) == 1, || 0);
+        owner.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
+/// A call that was held back is made good for by the monitor.
+#[test]
+fn held_back_while_the_monitor_falls_asleep_is_made_good() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        // Worker 0 is in a turn that never ends; worker 1 parks after a stay that did not pay.
+        let pool = Pool::new(2);
+        pool.idle.damper.stayed(0, 1);
+        let monitor = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                pool.idle.watch(loom::thread::current());
+                while pool.done.load(Relaxed) == 0 {
+                    pool.idle.make_good(|| pool.anything());
+                    if pool.done.load(Relaxed) == 0 && !pool.anything() {
+                        pool.idle.nap(|| pool.anything() || pool.done.load(Relaxed) > 0, None);
+                    }
+                    loom::thread::yield_now();
+                }
+            }
+        });
+        let worker = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                assert!(pool.run_one(1));
+                pool.idle.close();
+            }
+        });
+        pool.place();
+        worker.join().unwrap();
+        monitor.join().unwrap();
     });
 }
 
@@ -187,7 +244,7 @@ fn placed_while_closing_is_taken_back_by_one_of_the_two() {
             }
         });
         pool.queue.fetch_add(1, Relaxed);
-        let told = pool.idle.placed() && pool.take();
+        let told = pool.idle.placed(|| 0) && pool.take();
         let found = closer.join().unwrap();
         assert!(told || found, "left in a queue that nobody serves");
     });

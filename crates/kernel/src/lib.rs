@@ -51,6 +51,7 @@
 
 mod attributes;
 mod cancel;
+mod damper;
 mod entry;
 mod error;
 mod future;

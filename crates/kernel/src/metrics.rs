@@ -17,10 +17,12 @@ pub(crate) const SAMPLE: u64 = 64;
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    /// For the one writer.
+    /// For the one writer. Returns the sum.
     #[inline]
-    pub(crate) fn add(&self, n: u64) {
-        self.0.store(self.0.load(Relaxed) + n, Relaxed);
+    pub(crate) fn add(&self, n: u64) -> u64 {
+        let sum = self.0.load(Relaxed) + n;
+        self.0.store(sum, Relaxed);
+        sum
     }
 
     /// For many writers.

@@ -1,7 +1,7 @@
 //! The monitor: raises the flag of a worker whose quantum is over, and fires timers.
 //!
 //! It is one thread per runtime. While something waits that nobody is free to run, it looks
-//! twice per quantum which windows are still the same; otherwise it naps (rule 4 of
+//! twice per quantum (or more often) which windows are still the same; otherwise it naps (rule 4 of
 //! [`crate::idle`]) until the next timer. So an idle runtime uses no CPU, and neither does one
 //! whose work all has a worker.
 
@@ -15,8 +15,14 @@ use crate::{
     world::Nanos,
 };
 
-/// A turn is reported after so many quanta.
+/// A turn is reported after so many quanta,
 const OVERRUN: u64 = 100;
+/// And not before so long, since a busy machine may keep a thread off its core.
+const OVERRUN_MIN: Nanos = 100_000_000;
+
+/// The longest time between two looks while something waits: calls for help that were held back
+/// (see [`crate::damper`]) wait no longer.
+const LOOK_MAX: Nanos = 1_000_000;
 
 /// What the monitor remembers of a worker.
 #[derive(Clone, Default)]
@@ -32,7 +38,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     shared.idle.watch(thread::current());
     shared.timers.watch(thread::current());
     let mut watched = vec![Watched::default(); shared.slots.len()];
-    let look = (shared.config.quantum / 2).max(1);
+    let look = (shared.config.quantum / 2).clamp(1, LOOK_MAX);
     let anything_waits = || !shared.queues.all_empty();
     let mut awake = false;
     while !shared.idle.is_closed() {
@@ -43,6 +49,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             inspect(shared, &mut watched, now);
             let patience = to_timer.unwrap_or(look).min(look);
             thread::park_timeout(Duration::from_nanos(patience));
+            shared.idle.make_good(anything_waits);
             awake = anything_waits();
         } else {
             // Whoever ended the nap has seen something wait: watch for at least one look.
@@ -66,7 +73,7 @@ fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
             continue;
         }
         slot.expired.store(true, Relaxed);
-        if age >= quantum.saturating_mul(OVERRUN) && !seen.reported {
+        if age >= quantum.saturating_mul(OVERRUN).max(OVERRUN_MIN) && !seen.reported {
             seen.reported = true;
             slot.counters.overruns.add_shared(1);
             shared.report(Report::Overrun {

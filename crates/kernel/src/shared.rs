@@ -4,7 +4,7 @@
 //! [`Shared::place`] chooses a queue (the worker's own deque, the global queue or an inbox),
 //! pushes, and follows rule 1 of [`crate::idle`]. The word changes first, the queue second.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use crossbeam_utils::CachePadded;
 
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) queues: Queues,
     pub(crate) idle: CachePadded<Idle>,
-    pub(crate) slots: Vec<CachePadded<Slot>>,
+    pub(crate) slots: Vec<Arc<CachePadded<Slot>>>,
     pub(crate) clock: Clock,
     pub(crate) timers: Timers,
     pub(crate) recorder: Recorder,
@@ -84,7 +84,7 @@ impl Shared {
             config,
             queues,
             idle: CachePadded::new(Idle::new(workers)),
-            slots: (0..workers).map(|_| CachePadded::default()).collect(),
+            slots: (0..workers).map(|_| Arc::default()).collect(),
             clock,
             timers: Timers::default(),
             recorder,
@@ -154,6 +154,30 @@ impl Shared {
         worker::with_current(self, |worker| self.place_in(worker, entry, rank, place));
     }
 
+    /// Whether a job from this thread goes to the global queue with nothing else to be done about
+    /// it: this is no worker, nothing is dealt, nobody records, no sample is due.
+    #[inline(always)]
+    pub(crate) fn pushes_plainly_from_outside(&self) -> bool {
+        self.queues.inboxes.is_empty()
+            && !self.recorder.is_on()
+            && !worker::sampled(None)
+            && worker::is_outside()
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_to_global(&self, entry: Entry) {
+        self.queues.global.push(entry, &Rank::default());
+        self.placed();
+    }
+
+    /// Rule 1 of the idle protocol: something was placed where everyone looks.
+    #[inline(always)]
+    pub(crate) fn placed(&self) {
+        if self.idle.placed(|| self.clock.now()) {
+            self.drop_all();
+        }
+    }
+
     /// In a simulated turn that has used time: when what it does now really happens.
     fn later(&self, worker: Option<&Worker>) -> Option<Nanos> {
         match worker.map_or(0, Worker::turn_nanos) {
@@ -193,9 +217,7 @@ impl Shared {
         } else {
             return self.deal(entry, rank);
         }
-        if self.idle.placed() {
-            self.drop_all();
-        }
+        self.placed();
     }
 
     /// Notes when a strand was queued, for one wait in so many.
@@ -210,7 +232,8 @@ impl Shared {
     fn deal(&self, entry: Entry, rank: &Rank) {
         let chosen = self.choose(rank);
         self.queues.inboxes[chosen].push(entry, rank);
-        if self.idle.placed_for(chosen, || self.slots[chosen].is_occupied()) {
+        let occupied = || self.slots[chosen].is_occupied();
+        if self.idle.placed_for(chosen, occupied, || self.clock.now()) {
             self.drop_all();
         }
     }
@@ -267,7 +290,9 @@ impl Shared {
         attributes.check()?;
         let home = match &self.config.placement {
             Placement::Affinity(choose) => match choose(attributes) {
-                Some(worker) => Some(self.worker(worker).map_err(ScheduleError::NoSuchWorker)? as u32),
+                Some(worker) => {
+                    Some(self.worker(worker).map_err(ScheduleError::NoSuchWorker)? as u32)
+                }
                 None => None,
             },
             _ => None,
@@ -328,10 +353,5 @@ impl Shared {
             self.dropped.add_shared(1);
             drop(entry);
         }
-    }
-
-    /// Whether every turn is timed, not one in so many.
-    pub(crate) fn times_all(&self) -> bool {
-        self.recorder.is_on() || matches!(self.config.placement, Placement::Fastest)
     }
 }

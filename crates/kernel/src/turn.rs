@@ -11,7 +11,7 @@ use crate::{
     shared::Place,
     strand::{Strand, StrandRef},
     sync::atomic::Ordering::Relaxed,
-    worker::{self, Worker},
+    worker::Worker,
     world,
 };
 
@@ -73,12 +73,12 @@ impl<'a> Turn<'a> {
     #[inline]
     pub fn submit(&mut self, job: impl FnOnce(&mut Turn<'_>) + Send + 'static) {
         let worker = self.worker;
-        let entry = if worker::sampled(Some(worker)) || worker.shared.recorder.is_on() {
-            stamped(worker.shared.now(), job)
-        } else {
-            Entry::job(job)
-        };
-        worker.shared.place_in(Some(worker), entry, &Rank::default(), Place::Near);
+        if !worker.pushes_plainly() {
+            return submit_with_care(worker, job);
+        }
+        worker.slot().counters.wakes.add(1);
+        worker.push_near(Entry::job(job));
+        worker.shared.placed();
     }
 
     /// Names the strand that this worker runs next.
@@ -155,6 +155,13 @@ impl<'a> Turn<'a> {
             text: panics::text(payload),
         });
     }
+}
+
+/// A job that is measured, recorded or simulated, or that goes to the back.
+#[inline(never)]
+fn submit_with_care(worker: &Worker, job: impl FnOnce(&mut Turn<'_>) + Send + 'static) {
+    let entry = stamped(worker.shared.now(), job);
+    worker.shared.place_in(Some(worker), entry, &Rank::default(), Place::Near);
 }
 
 /// A job whose waiting time is measured.

@@ -183,7 +183,11 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    pub(crate) fn new(discipline: Discipline, inboxes: usize, stealers: Vec<Stealer<Entry>>) -> Queues {
+    pub(crate) fn new(
+        discipline: Discipline,
+        inboxes: usize,
+        stealers: Vec<Stealer<Entry>>,
+    ) -> Queues {
         Queues {
             global: CachePadded::new(Queue::new(discipline)),
             inboxes: (0..inboxes).map(|_| CachePadded::new(Queue::new(discipline))).collect(),

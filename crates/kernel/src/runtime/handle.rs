@@ -69,12 +69,23 @@ impl Handle {
         &self,
         job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
     ) -> Result<(), ScheduleError> {
-        self.shared.accepts()?;
-        let rank = match self.shared.queues.inboxes.is_empty() {
-            true => Rank::default(),
-            // An affinity is asked even about a job of which nothing is said.
-            false => self.shared.rank(&Attributes::default())?,
-        };
+        let shared = &*self.shared;
+        shared.accepts()?;
+        if !shared.pushes_plainly_from_outside() {
+            return self.submit_with_care(job);
+        }
+        shared.push_to_global(Entry::job(job));
+        Ok(())
+    }
+
+    /// A job that is not simply pushed on the global queue.
+    #[inline(never)]
+    fn submit_with_care(
+        &self,
+        job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+    ) -> Result<(), ScheduleError> {
+        // An affinity is asked even about a job of which nothing is said.
+        let rank = self.shared.rank(&Attributes::default())?;
         self.place_job(job, &rank);
         Ok(())
     }
@@ -130,7 +141,6 @@ impl Handle {
         Ok(count)
     }
 
-    #[inline]
     fn place_job(&self, job: impl FnOnce(&mut Turn<'_>) + Send + 'static, rank: &Rank) {
         let shared = &*self.shared;
         worker::with_current(shared, |worker| {

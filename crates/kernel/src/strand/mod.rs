@@ -343,9 +343,11 @@ static WAKER: RawWakerVTable = RawWakerVTable::new(
         strand.state().retain();
         RawWaker::new(raw, &WAKER)
     },
-    // SAFETY (all three): as above; a waker used up or dropped gives its handle back.
+    // SAFETY: as above; a waker that is used up gives its handle back.
     |raw| drop(unsafe { wake_by_handle(raw) }),
+    // SAFETY: as above; the waker keeps its handle.
     |raw| std::mem::forget(unsafe { wake_by_handle(raw) }),
+    // SAFETY: as above; a waker that is dropped gives its handle back.
     |raw| drop(Strand(unsafe { StrandRef::from_raw(raw.cast()) })),
 );
 

@@ -139,7 +139,7 @@ impl State {
                 QUEUED if word & LATE != 0 => (word - LATE, Relaxed, Pop::Requeue),
                 QUEUED => (word - QUEUED + RUNNING - LINKED, Acquire, Pop::Run),
                 RUNNING => (word - LINKED, Release, Pop::Stale),
-                _ if word < HANDLE => (word - LINKED, Release, Pop::Free),
+                _ if word < HANDLE => (word - LINKED, Relaxed, Pop::Free),
                 _ => (word - LINKED, Release, Pop::Stale),
             }
         });
@@ -248,11 +248,7 @@ impl State {
 /// RUNNING to QUEUED: a new entry at the back, or the old one marked LATE.
 fn to_the_back(word: u64) -> (u64, Rest) {
     let queued = (word & !WOKEN) - RUNNING + QUEUED;
-    if word & LINKED == 0 {
-        (queued | LINKED, Rest::Push)
-    } else {
-        (queued | LATE, Rest::Nothing)
-    }
+    if word & LINKED == 0 { (queued | LINKED, Rest::Push) } else { (queued | LATE, Rest::Nothing) }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -147,9 +147,7 @@ fn at_once(stage: &Arc<Stage>, others: Vec<fn(&Stage)>, here: fn(&Stage)) {
 fn turn_sees_the_mail_or_one_more_turn_is_owed() {
     loom::model(|| {
         let stage = Stage::new(State::queued(1));
-        at_once(&stage, vec![Stage::send], |stage| {
-            stage.work(State::pause);
-        });
+        at_once(&stage, vec![Stage::send], Stage::drain);
         stage.drain();
         assert_eq!(stage.seen.load(Relaxed), 1, "the mail was never seen");
     });
@@ -193,7 +191,7 @@ fn claimed_turn_sees_the_mail_or_one_more_turn_is_owed() {
         };
         at_once(&stage, vec![handing], |stage| {
             stage.send();
-            stage.work(State::pause);
+            stage.drain();
         });
         stage.drain();
         assert_eq!(stage.seen.load(Relaxed), 2, "some mail was never seen");

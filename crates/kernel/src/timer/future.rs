@@ -52,8 +52,7 @@ impl Future for Sleep {
             self.disarm();
             return Poll::Ready(());
         }
-        let pending =
-            self.key.is_some_and(|key| self.shared.timers.redirect(key, context.waker()));
+        let pending = self.key.is_some_and(|key| self.shared.timers.redirect(key, context.waker()));
         if !pending {
             let alarm = Alarm::Waker(context.waker().clone());
             self.key = self.shared.timers.add(self.deadline, alarm);

@@ -6,6 +6,13 @@
 //!
 //! An entry that is dropped without having been run (the runtime stopped) drops its closure, or
 //! ends its strand as stopped: nothing leaks and nobody waits for ever.
+//!
+//! On the way from a closure to the queue, and from the queue to the worker, an entry should be
+//! copied once: a copy of what was just written in smaller pieces stalls the processor for longer
+//! than all the rest takes. That is why the hot paths here and in the worker are inlined, and why
+//! [`lanes`] exists.
+
+mod lanes;
 
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 
@@ -15,13 +22,15 @@ use crate::{
 };
 
 /// The largest closure, in bytes, that an entry holds in place.
-pub(crate) const INLINE: usize = 5 * mem::size_of::<usize>();
+pub(crate) const INLINE: usize = WORDS * mem::size_of::<usize>();
+const WORDS: usize = 5;
 
-type Payload = [MaybeUninit<usize>; 5];
+type Payload = MaybeUninit<[usize; WORDS]>;
 
 /// Runs the closure in the payload, or with no turn to run it in, drops it.
 type Job = unsafe fn(*mut Payload, Option<&mut Turn<'_>>);
 
+#[repr(C, align(16))]
 pub(crate) struct Entry {
     /// `None`: the payload's first word is a strand.
     job: Option<Job>,
@@ -31,26 +40,27 @@ pub(crate) struct Entry {
 // SAFETY: jobs are made from closures that are `Send`, strands may be run by any worker.
 unsafe impl Send for Entry {}
 
-/// An entry, taken apart.
-pub(crate) enum Opened {
+/// An entry in hand, which is used up by looking what it is.
+pub(crate) enum Opened<'a> {
     Strand(StrandRef),
-    Job(JobEntry),
+    Job(InPlace<'a>),
 }
 
-/// A job that was popped and is about to run.
-pub(crate) struct JobEntry(Entry);
+/// A job that is about to run, where it lies. Its entry is used up.
+pub(crate) struct InPlace<'a>(Job, &'a mut Payload);
 
 impl Entry {
     /// The entry of a strand; its LINKED flag was set by the caller.
     #[inline]
     pub(crate) fn strand(strand: StrandRef) -> Entry {
-        let mut payload = [MaybeUninit::uninit(); 5];
-        payload[0].write(strand.into_raw() as usize);
+        let mut payload = Payload::uninit();
+        // SAFETY: the first word of five.
+        unsafe { payload.as_mut_ptr().cast::<usize>().write(strand.into_raw() as usize) };
         Entry { job: None, payload }
     }
 
     /// A job, in place if it fits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn job<F: FnOnce(&mut Turn<'_>) + Send + 'static>(job: F) -> Entry {
         if mem::size_of::<F>() <= INLINE && mem::align_of::<F>() <= mem::align_of::<usize>() {
             Entry::inline(job)
@@ -60,52 +70,57 @@ impl Entry {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn inline<F: FnOnce(&mut Turn<'_>) + Send + 'static>(job: F) -> Entry {
-        const { assert!(mem::align_of::<Payload>() >= mem::align_of::<*mut ()>()) };
-        let mut payload: Payload = [MaybeUninit::uninit(); 5];
+        let mut payload = Payload::uninit();
         // SAFETY: `job` and its callers have checked size and alignment.
         unsafe { payload.as_mut_ptr().cast::<F>().write(job) };
-        Entry { job: Some(run_or_drop::<F>), payload }
+        lanes::assemble(run_or_drop::<F>, payload, mem::size_of::<F>())
     }
 
-    #[inline]
-    pub(crate) fn open(self) -> Opened {
-        if self.job.is_some() {
-            Opened::Job(JobEntry(self))
-        } else {
-            let entry = ManuallyDrop::new(self);
-            // SAFETY: without a job the first word is what `Entry::strand` wrote.
-            let raw = unsafe { entry.payload[0].assume_init() };
-            // SAFETY: it came from `into_raw`, and the entry that held it is forgotten.
-            Opened::Strand(unsafe { StrandRef::from_raw(raw as *const _) })
-        }
+    /// Looks what the entry is, if there is one, without moving it. The caller must not use it,
+    /// nor drop it, afterwards.
+    #[inline(always)]
+    pub(crate) fn open(entry: &mut ManuallyDrop<Option<Entry>>) -> Option<Opened<'_>> {
+        let entry = entry.as_mut()?;
+        Some(match entry.job {
+            Some(job) => Opened::Job(InPlace(job, &mut entry.payload)),
+            // SAFETY: without a job the first word is what `Entry::strand` wrote, and the strand
+            // is kept alive by its LINKED flag until the caller's pop.
+            None => Opened::Strand(unsafe { entry.strand_unchecked() }),
+        })
     }
 
     /// The strand this entry is for, if it is for one.
     #[inline]
     pub(crate) fn peek(&self) -> Option<StrandRef> {
-        if self.job.is_some() {
-            return None;
-        }
         // SAFETY: as in `open`; the entry keeps the strand alive while we look.
-        Some(unsafe { StrandRef::from_raw(self.payload[0].assume_init() as *const _) })
+        if self.job.is_none() { Some(unsafe { self.strand_unchecked() }) } else { None }
+    }
+
+    /// # Safety
+    /// The entry is for a strand.
+    #[inline]
+    unsafe fn strand_unchecked(&self) -> StrandRef {
+        // SAFETY: by the caller's promise, `Entry::strand` wrote it from `into_raw`.
+        unsafe { StrandRef::from_raw(self.payload.as_ptr().cast::<usize>().read() as *const _) }
     }
 }
 
-impl JobEntry {
+impl InPlace<'_> {
     /// Runs the job; a panic of the closure passes through.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(self, turn: &mut Turn<'_>) {
-        let mut entry = ManuallyDrop::new(self.0);
-        let job = entry.job.expect("a job entry holds a job");
         // SAFETY: the payload is what this function was stored with, and is used up here.
-        unsafe { job(&mut entry.payload, Some(turn)) };
+        unsafe { (self.0)(self.1, Some(turn)) };
     }
 }
 
 /// SAFETY: `payload` holds an `F` that nobody uses afterwards.
-unsafe fn run_or_drop<F: FnOnce(&mut Turn<'_>)>(payload: *mut Payload, turn: Option<&mut Turn<'_>>) {
+unsafe fn run_or_drop<F: FnOnce(&mut Turn<'_>)>(
+    payload: *mut Payload,
+    turn: Option<&mut Turn<'_>>,
+) {
     // SAFETY: by the caller's promise.
     let job = unsafe { payload.cast::<F>().read() };
     if let Some(turn) = turn {

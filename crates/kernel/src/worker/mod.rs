@@ -1,0 +1,222 @@
+//! A worker: what it runs next, and how a turn begins and ends.
+//!
+//! A stretch of turns that share one quantum is a *window*. Under `Stealing` a strand that was
+//! popped from the near end of the worker's own deque, or that got its turn by a hand-off, stays
+//! in the window of the one before it; what comes from anywhere else opens a new one. Once the
+//! window's quantum is spent, wakes go to the back, no hand-off is honoured, and the worker
+//! serves the head of the global queue, then its own oldest entry. So strands that wake or hand
+//! off to each other can not starve a third. For the same reason every so many turns the worker
+//! looks at the global queue first, and every so many at its own oldest entry.
+
+mod next;
+mod search;
+mod turns;
+
+pub(crate) use turns::{Begun, Ended};
+
+use std::{
+    cell::{Cell, RefCell},
+    ptr,
+    sync::Arc,
+};
+
+use crossbeam_utils::CachePadded;
+
+use crate::{
+    entry::Entry,
+    metrics::SAMPLE,
+    panics,
+    placement::Placement,
+    queue::{Discipline, deque},
+    record::EventKind,
+    shared::Shared,
+    slot::{PAUSE, STOP, Slot},
+    strand::StrandId,
+    sync::{self, atomic::Ordering::Relaxed, thread},
+    world::{Dice, Nanos},
+};
+
+sync::thread_cell! {
+    /// The worker whose turn this thread is in.
+    static CURRENT: *const Worker = ptr::null();
+    /// Counts what threads that are no workers place.
+    static OUTSIDE: u64 = 0;
+}
+
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    /// Ours of `shared.slots`.
+    slot: Arc<CachePadded<Slot>>,
+    pub(crate) id: usize,
+    deque: deque::Worker<Entry>,
+    dice: RefCell<Dice>,
+    stealing: bool,
+    has_inbox: bool,
+    /// Every turn is timed, not one in so many.
+    exact: bool,
+    /// Turns until the global queue comes first.
+    countdown: Cell<u32>,
+    /// Operations spent in this window.
+    pub(crate) spent: Cell<u64>,
+    /// Virtual time used by this turn, and by this window: only in simulations.
+    turn_nanos: Cell<Nanos>,
+    window_nanos: Cell<Nanos>,
+    /// When it last came out of parking.
+    unparked_at: Cell<Nanos>,
+    numbers: Cell<u64>,
+    placed: Cell<u64>,
+}
+
+/// Calls `user` with the worker of `shared` that this thread is in a turn of, if any.
+#[inline]
+pub(crate) fn with_current<R>(shared: &Shared, user: impl FnOnce(Option<&Worker>) -> R) -> R {
+    let current = CURRENT.with(Cell::get);
+    // SAFETY: `Worker::enter` sets the pointer on this thread and takes it back before the
+    // worker goes, so while it is set it points to a worker that only this thread uses.
+    let worker = unsafe { current.as_ref() };
+    user(worker.filter(|worker| ptr::eq(Arc::as_ptr(&worker.shared), shared)))
+}
+
+/// Whether this thread is in no turn at all.
+#[inline(always)]
+pub(crate) fn is_outside() -> bool {
+    CURRENT.with(Cell::get).is_null()
+}
+
+/// Whether this is one of those that are measured.
+#[inline(always)]
+pub(crate) fn sampled(worker: Option<&Worker>) -> bool {
+    let next = |count: &Cell<u64>| {
+        count.set(count.get().wrapping_add(1));
+        count.get().is_multiple_of(SAMPLE)
+    };
+    match worker {
+        Some(worker) => next(&worker.placed),
+        None => OUTSIDE.with(next),
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        id: usize,
+        deque: deque::Worker<Entry>,
+        seed: u64,
+    ) -> Worker {
+        let stealing = shared.config.discipline == Discipline::Stealing;
+        let has_inbox = !shared.queues.inboxes.is_empty();
+        let exact = matches!(shared.config.placement, Placement::Fastest);
+        Worker {
+            slot: shared.slots[id].clone(),
+            shared,
+            id,
+            deque,
+            dice: RefCell::new(Dice::seeded(seed)),
+            stealing,
+            has_inbox,
+            exact,
+            countdown: Cell::new(next::GLOBAL_EVERY),
+            spent: Cell::new(0),
+            turn_nanos: Cell::new(0),
+            window_nanos: Cell::new(0),
+            unparked_at: Cell::new(0),
+            numbers: Cell::new(0),
+            placed: Cell::new(0),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> &Slot {
+        &self.slot
+    }
+
+    pub(crate) fn turn_nanos(&self) -> Nanos {
+        self.turn_nanos.get()
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.set(self.numbers.get() + 1);
+        self.numbers.get()
+    }
+
+    /// Whether what is placed now may stay on this worker's own deque.
+    #[inline]
+    pub(crate) fn keeps_near(&self) -> bool {
+        self.stealing && !self.slot().expired.load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_near(&self, entry: Entry) {
+        self.deque.push(entry);
+    }
+
+    /// Whether a job from this worker's turn goes to its own deque with nothing else to be done
+    /// about it: nobody records, no sample is due, no time is simulated.
+    #[inline(always)]
+    pub(crate) fn pushes_plainly(&self) -> bool {
+        self.keeps_near()
+            && !sampled(Some(self))
+            && !self.shared.recorder.is_on()
+            && !self.shared.is_simulated()
+    }
+
+    /// Makes this the current worker of this thread while `inside` runs.
+    pub(crate) fn enter<R>(&self, inside: impl FnOnce() -> R) -> R {
+        struct Restore(*const Worker);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(self.0));
+            }
+        }
+        let _restore = Restore(CURRENT.with(|current| current.replace(self)));
+        inside()
+    }
+
+    /// The life of a worker thread.
+    pub(crate) fn work(&self) {
+        let guard = panics::AbortOnUnwind::new("a worker");
+        // Without an inbox a worker counts as in a turn whenever it is not searching.
+        self.slot().enter_turn();
+        self.enter(|| {
+            while self.slot().asked() == 0 || self.obey() {
+                let ran =
+                    self.run(self.newest()) || self.run(self.next()) || self.run(self.search());
+                if !ran && self.shared.idle.is_closed() {
+                    break;
+                }
+            }
+        });
+        drop(guard);
+    }
+
+    /// Does what was asked. False: end.
+    #[cold]
+    fn obey(&self) -> bool {
+        let slot = self.slot();
+        if slot.asked() & PAUSE != 0 {
+            slot.set_paused(true);
+            self.shared.idle.leave(|| !self.shared.queues.all_empty());
+            while slot.asked() & (PAUSE | STOP) == PAUSE {
+                thread::park();
+            }
+            slot.set_paused(false);
+            slot.enter_turn();
+        }
+        slot.asked() & STOP == 0
+    }
+
+    #[inline]
+    pub(super) fn record(&self, kind: EventKind, strand: Option<StrandId>) {
+        if self.shared.recorder.is_on() {
+            self.shared.recorder.write(self.shared.now(), Some(self.id), kind, strand);
+        }
+    }
+
+    /// Drops what is left on the worker's own deque.
+    pub(crate) fn clear(&self) {
+        while let Some(entry) = self.deque.pop() {
+            self.shared.dropped.add_shared(1);
+            drop(entry);
+        }
+    }
+}

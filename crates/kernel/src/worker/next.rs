@@ -1,0 +1,133 @@
+//! What a worker runs next.
+//!
+//! Under `Stealing`: its own newest entry, in the same window; else its inbox or the head of the
+//! global queue, with a batch behind it; else it steals. Under the other disciplines the head of
+//! its inbox or of the shared queue, each in a window of its own.
+
+use crate::{
+    entry::Entry,
+    queue::{
+        Queue,
+        deque::{self, settle},
+    },
+    record::EventKind,
+    sync::atomic::Ordering::Relaxed,
+    worker::Worker,
+};
+
+/// The worker looks at the global queue first every so many turns.
+pub(super) const GLOBAL_EVERY: u32 = if cfg!(any(loom, shuttle)) { 5 } else { 61 };
+/// And half-way between, at its own oldest entry.
+const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
+
+impl Worker {
+    /// The newest of our own, in the same window on purpose; unless fairness asks for another.
+    #[inline(always)]
+    pub(super) fn newest(&self) -> Option<Entry> {
+        let countdown = self.countdown.get();
+        if !self.keeps_near() || countdown == OLDEST_AT || countdown == 0 {
+            return None;
+        }
+        self.countdown.set(countdown - 1);
+        self.deque.pop()
+    }
+
+    /// The next entry that this worker would run, without stealing.
+    #[inline(never)]
+    pub(crate) fn next(&self) -> Option<Entry> {
+        if !self.stealing {
+            return self.next_in_order();
+        }
+        if self.slot().expired.load(Relaxed) {
+            return self.next_in_fairness();
+        }
+        match self.countdown.get() {
+            0 => {
+                self.countdown.set(GLOBAL_EVERY);
+                self.opened_window(self.head_of_line().or_else(|| self.oldest()))
+            }
+            OLDEST_AT => {
+                self.countdown.set(OLDEST_AT - 1);
+                self.opened_window(self.oldest().or_else(|| self.head_of_line()))
+            }
+            _ => self.newest().or_else(|| self.next_in_line()),
+        }
+    }
+
+    pub(super) fn next_in_order(&self) -> Option<Entry> {
+        let entry = self.inbox().and_then(Queue::pop).or_else(|| self.shared.queues.global.pop());
+        self.opened_window(entry)
+    }
+
+    /// From the line that everyone shares: a batch of it, the oldest on top.
+    pub(super) fn next_in_line(&self) -> Option<Entry> {
+        let entry = self.inbox().and_then(Queue::pop).or_else(|| {
+            let Queue::Fifo(global) = &*self.shared.queues.global else { return None };
+            let entry = deque::take_batch(global, &self.deque)?;
+            self.batch_arrived();
+            Some(entry)
+        });
+        self.opened_window(entry)
+    }
+
+    /// The quantum is spent: the head of the line, then our own oldest.
+    #[cold]
+    pub(super) fn next_in_fairness(&self) -> Option<Entry> {
+        let entry = self.head_of_line().or_else(|| self.oldest());
+        self.opened_window(entry)
+    }
+
+    pub(super) fn head_of_line(&self) -> Option<Entry> {
+        self.inbox().and_then(Queue::pop).or_else(|| self.shared.queues.global.pop())
+    }
+
+    pub(super) fn oldest(&self) -> Option<Entry> {
+        let deque = self.shared.queues.stealers.get(self.id)?;
+        settle(|| deque.steal())
+    }
+
+    pub(super) fn inbox(&self) -> Option<&Queue> {
+        self.shared.queues.inboxes.get(self.id).map(|inbox| &**inbox)
+    }
+
+    /// Takes from another worker: half of its deque, or of its inbox the first while it can not
+    /// serve it.
+    pub(crate) fn steal(&self) -> Option<Entry> {
+        let queues = &self.shared.queues;
+        let workers = self.shared.slots.len();
+        let first = self.dice.borrow_mut().below(workers);
+        let entry = (0..workers)
+            .map(|i| (first + i) % workers)
+            .filter(|v| *v != self.id)
+            .find_map(|victim| {
+                if let Some(deque) = queues.stealers.get(victim)
+                    && let Some(entry) = settle(|| deque.steal_batch_and_pop(&self.deque))
+                {
+                    self.batch_arrived();
+                    return Some(entry);
+                }
+                let inbox = queues.inboxes.get(victim)?;
+                if self.shared.slots[victim].is_occupied() { inbox.pop() } else { None }
+            })?;
+        self.slot().counters.steals.add(1);
+        self.record(EventKind::Steal, entry.peek().map(|strand| strand.header().id));
+        self.opened_window(Some(entry))
+    }
+
+    /// A batch was in nobody's queue for a moment; whoever looked then must be told.
+    pub(super) fn batch_arrived(&self) {
+        if !self.deque.is_empty() {
+            self.shared.placed();
+        }
+    }
+
+    #[inline]
+    pub(super) fn opened_window(&self, entry: Option<Entry>) -> Option<Entry> {
+        if entry.is_some() {
+            self.slot().new_window();
+            self.spent.set(0);
+            self.window_nanos.set(0);
+        }
+        entry
+    }
+}

@@ -1,0 +1,286 @@
+//! How a turn begins, and what its end brings: rest, another place in line, or a hand-off.
+
+use std::mem::ManuallyDrop;
+
+use crate::{
+    entry::{Entry, InPlace, Opened},
+    metrics::SAMPLE,
+    panics,
+    queue::Queue,
+    record::EventKind,
+    shared::Place,
+    strand::{
+        Strand, StrandId, StrandRef,
+        run::After,
+        state::{Claim, Pop, Rest},
+    },
+    sync::atomic::Ordering::Relaxed,
+    turn::Turn,
+    worker::Worker,
+    world::Nanos,
+};
+
+/// A turn that is about to be taken.
+pub(crate) enum Begun {
+    Strand(StrandRef),
+    Job(Entry),
+}
+
+/// A turn that was taken, and what must be done about it.
+#[must_use = "a strand whose turn is not finished never runs again"]
+pub(crate) struct Ended {
+    strand: Option<StrandRef>,
+    after: After,
+    target: Option<Strand>,
+}
+
+impl Worker {
+    /// Runs an entry, if there is one, and whatever is handed off to after it.
+    #[inline(always)]
+    pub(super) fn run(&self, entry: Option<Entry>) -> bool {
+        // Run where it is, without another copy.
+        match Entry::open(&mut ManuallyDrop::new(entry)) {
+            Some(Opened::Job(job)) => self.take_job_turn(job),
+            Some(Opened::Strand(strand)) => self.run_strand(strand),
+            None => return false,
+        }
+        true
+    }
+
+    pub(super) fn run_strand(&self, strand: StrandRef) {
+        let mut next = self.pop(strand);
+        while let Some(strand) = next {
+            let ended = self.take_strand_turn(strand);
+            next = self.finish(ended).and_then(|claimed| self.keep_claim(claimed));
+        }
+    }
+
+    /// What an entry in hand is good for.
+    pub(crate) fn begin(&self, entry: Entry) -> Option<Begun> {
+        match entry.peek() {
+            None => Some(Begun::Job(entry)),
+            Some(strand) => {
+                std::mem::forget(entry);
+                self.pop(strand).map(Begun::Strand)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn pop(&self, strand: StrandRef) -> Option<StrandRef> {
+        match strand.state().pop() {
+            Pop::Run => return Some(strand),
+            Pop::Requeue => {
+                let rank = &strand.header().rank;
+                self.shared.place_in(Some(self), Entry::strand(strand), rank, Place::Back);
+            }
+            Pop::Stale => {}
+            Pop::Free => strand.free(),
+        }
+        assert!(self.stealing, "only a claim makes an entry stale, and only `Stealing` claims");
+        None
+    }
+
+    /// A worker that was paused or stopped while it held a claim gives it back.
+    pub(crate) fn keep_claim(&self, claimed: StrandRef) -> Option<StrandRef> {
+        if self.slot().asked() == 0 {
+            return Some(claimed);
+        }
+        self.rest(claimed, claimed.state().requeue());
+        None
+    }
+
+    /// Takes a turn of either kind: for the simulator, which finishes it later.
+    pub(crate) fn take_turn(&self, begun: Begun) -> Ended {
+        self.turn_nanos.set(0);
+        self.slot().enter_turn();
+        match begun {
+            Begun::Strand(strand) => self.take_strand_turn(strand),
+            Begun::Job(entry) => {
+                let mut entry = ManuallyDrop::new(Some(entry));
+                if let Some(Opened::Job(job)) = Entry::open(&mut entry) {
+                    self.take_job_turn(job);
+                }
+                Ended { strand: None, after: After::End, target: None }
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn take_job_turn(&self, job: InPlace<'_>) {
+        let started = self.enter_turn(None);
+        let mut turn = Turn::new(self, None);
+        if let Err(payload) = panics::catch(|| job.run(&mut turn)) {
+            turn.note_panic(&payload);
+        }
+        if let Some(target) = turn.take_target() {
+            // A job has no further turn, so nothing is gained by claiming: a wake is enough.
+            self.shared.wake(target.0);
+        }
+        self.leave_turn(None, EventKind::End, started);
+    }
+
+    #[inline]
+    pub(super) fn take_strand_turn(&self, strand: StrandRef) -> Ended {
+        let header = strand.header();
+        let started = self.enter_turn(Some(strand));
+        let mut turn = Turn::new(self, Some(strand));
+        let after = strand.take_turn(&mut turn);
+        let target = turn.take_target();
+        let kind = match after {
+            After::Pause => EventKind::Pause,
+            After::Yield => EventKind::Yield,
+            After::End => EventKind::End,
+        };
+        self.leave_turn(Some(header.id), kind, started);
+        Ended { strand: Some(strand), after, target }
+    }
+
+    /// Counts a turn, and starts the clock if it is one of those that are timed.
+    #[inline(always)]
+    pub(super) fn enter_turn(&self, strand: Option<StrandRef>) -> Option<Nanos> {
+        let slot = self.slot();
+        let turns = slot.counters.turns.add(1);
+        if self.has_inbox {
+            self.enter_turn_with_inbox();
+        }
+        if let Some(strand) = strand {
+            slot.strand.store(strand.header().id.0, Relaxed);
+        }
+        let timed = turns.is_multiple_of(SAMPLE) || self.exact || self.shared.recorder.is_on();
+        if timed || strand.is_some_and(|s| s.header().queued_at.load(Relaxed) != 0) {
+            return self.start_clock(strand, timed);
+        }
+        None
+    }
+
+    #[inline(never)]
+    pub(super) fn enter_turn_with_inbox(&self) {
+        let inbox = &self.shared.queues.inboxes[self.id];
+        if self.slot().enter_turn_with_inbox(|| !inbox.is_empty()) {
+            self.shared.placed();
+        }
+    }
+
+    #[cold]
+    pub(super) fn start_clock(&self, strand: Option<StrandRef>, timed: bool) -> Option<Nanos> {
+        let now = self.shared.now();
+        if let Some(strand) = strand {
+            let queued_at = strand.header().queued_at.load(Relaxed);
+            if queued_at != 0 {
+                strand.header().queued_at.store(0, Relaxed);
+                self.slot().counters.waiting.note(now.saturating_sub(queued_at));
+            }
+        }
+        self.record(EventKind::Run, strand.map(|strand| strand.header().id));
+        timed.then_some(now)
+    }
+
+    #[inline]
+    pub(super) fn leave_turn(
+        &self,
+        strand: Option<StrandId>,
+        kind: EventKind,
+        started: Option<Nanos>,
+    ) {
+        let slot = self.slot();
+        if strand.is_some() {
+            slot.strand.store(0, Relaxed);
+        }
+        if self.has_inbox && !self.shared.is_simulated() {
+            slot.leave_turn();
+        }
+        if let Some(started) = started {
+            self.stop_clock(strand, kind, started);
+        }
+    }
+
+    #[cold]
+    pub(super) fn stop_clock(&self, strand: Option<StrandId>, kind: EventKind, started: Nanos) {
+        let slot = self.slot();
+        let took = self.shared.now().saturating_sub(started);
+        slot.counters.running.note(took);
+        // An average that forgets: each turn counts an eighth of all later ones.
+        let average = slot.average.load(Relaxed);
+        let next = if average == 0 { took } else { average - average / 8 + took / 8 };
+        slot.average.store(next.max(1), Relaxed);
+        self.record(kind, strand);
+    }
+
+    /// Ends a turn: claims whom it handed off to, then lets the strand rest.
+    #[inline]
+    pub(crate) fn finish(&self, ended: Ended) -> Option<StrandRef> {
+        let Ended { strand, after, target } = ended;
+        self.turn_nanos.set(0);
+        let strand = strand?;
+        let claimed = target.and_then(|target| self.claim(&target));
+        if let Queue::Feedback(levels) = self.inbox().unwrap_or(&self.shared.queues.global) {
+            match (after, self.slot().expired.load(Relaxed)) {
+                (After::Yield, true) => levels.sink(strand),
+                (After::Pause, false) => levels.rise(strand),
+                _ => {}
+            }
+        }
+        let rest = match after {
+            After::Pause => strand.state().pause(),
+            After::Yield => strand.state().requeue(),
+            After::End => strand.state().end(),
+        };
+        self.rest(strand, rest);
+        claimed
+    }
+
+    #[inline]
+    pub(super) fn rest(&self, strand: StrandRef, rest: Rest) {
+        match rest {
+            Rest::Push => {
+                self.shared.stamp(Some(self), strand);
+                let rank = &strand.header().rank;
+                self.shared.place_in(Some(self), Entry::strand(strand), rank, Place::Back);
+            }
+            Rest::Free => strand.free(),
+            Rest::Nothing => {}
+        }
+    }
+
+    /// Takes the turn of the strand that was handed to. Where the quantum is spent, or the
+    /// discipline's order would be jumped, the hand-off is a wake.
+    pub(super) fn claim(&self, target: &Strand) -> Option<StrandRef> {
+        if !self.keeps_near() || self.slot().asked() != 0 {
+            self.shared.wake(target.0);
+            return None;
+        }
+        match target.0.state().claim() {
+            Claim::Run => {
+                self.slot().counters.hand_offs.add(1);
+                self.record(EventKind::HandOff, Some(target.id()));
+                Some(target.0)
+            }
+            Claim::Woken | Claim::Done => None,
+        }
+    }
+
+    /// Lets virtual time pass in a simulated turn.
+    pub(crate) fn pass(&self, nanos: Nanos) {
+        self.turn_nanos.set(self.turn_nanos.get().saturating_add(nanos));
+        self.window_nanos.set(self.window_nanos.get().saturating_add(nanos));
+        if self.window_nanos.get() >= self.shared.config.quantum {
+            self.slot().expired.store(true, Relaxed);
+        }
+    }
+
+    /// The simulated turn is over as far as its body is concerned.
+    pub(crate) fn rest_the_clock(&self) {
+        self.turn_nanos.set(0);
+    }
+
+    /// Ends a turn for good, whatever it wanted: the simulation is dropped.
+    pub(crate) fn abandon(&self, ended: Ended) {
+        drop(ended.target);
+        let Some(strand) = ended.strand else { return };
+        match ended.after {
+            After::End => self.rest(strand, strand.state().end()),
+            After::Pause | After::Yield => strand.end_unrun(),
+        }
+    }
+}
