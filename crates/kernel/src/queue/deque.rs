@@ -35,3 +35,64 @@ pub(crate) fn settle<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use crate::{
+        idle::{Idle, Parked},
+        sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+    use std::sync::Arc;
+
+    struct Pool {
+        idle: Idle,
+        global: Injector<u8>,
+        stealer: Stealer<u8>,
+        ran: AtomicUsize,
+    }
+
+    /// The hand-over from the global queue to a worker's deque: while the batch is in nobody's
+    /// queue, another worker may look and park. The one that moved it must call.
+    #[test]
+    fn batch_moved_while_another_parks_is_seen_by_it() {
+        loom::model(|| {
+            let deque = Worker::new_lifo();
+            let pool = Arc::new(Pool {
+                idle: Idle::new(2),
+                global: Injector::new(),
+                stealer: deque.stealer(),
+                ran: AtomicUsize::new(0),
+            });
+            pool.global.push(1);
+            pool.global.push(2);
+            let other = loom::thread::spawn({
+                let pool = pool.clone();
+                move || {
+                    let anything = || !pool.global.is_empty() || !pool.stealer.is_empty();
+                    let mine = Worker::new_lifo();
+                    let mut searching = pool.idle.search();
+                    loop {
+                        let found = take_batch(&pool.global, &mine)
+                            .or_else(|| settle(|| pool.stealer.steal_batch_and_pop(&mine)));
+                        if found.is_some() {
+                            searching.found_work(anything, || 0);
+                            return pool.ran.fetch_add(1 + mine.len(), Relaxed);
+                        }
+                        let Parked::Search(again) = searching.park(1, anything) else { return 0 };
+                        searching = again;
+                    }
+                }
+            });
+            // This worker moves a batch, then is busy for ever with the first of it.
+            if take_batch(&pool.global, &deque).is_some() {
+                pool.ran.fetch_add(1, Relaxed);
+                let _ = pool.idle.placed(|| 0);
+                other.join().unwrap();
+                assert_eq!(pool.ran.load(Relaxed), 2, "an entry was left behind a busy worker");
+            } else {
+                other.join().unwrap();
+            }
+        });
+    }
+}

@@ -38,6 +38,10 @@ impl<T> Worker<T> {
         self.0.lock().is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
     /// `batch` is oldest first; it is popped in that order.
     fn take_over(&self, batch: Vec<T>) {
         let mut mine = self.0.lock();

@@ -230,9 +230,10 @@ impl Seat {
 fn take_turn(worker: &Worker, begun: Begun) -> (Nanos, Ended) {
     let start = worker.shared.clock.now();
     let ended = worker.enter(|| worker.take_turn(begun));
+    worker.pass(world::nanos(TURN_COST));
     let lasted = worker.turn_nanos();
     worker.rest_the_clock();
-    (start.saturating_add(lasted).saturating_add(world::nanos(TURN_COST)), ended)
+    (start.saturating_add(lasted), ended)
 }
 
 struct Woken(AtomicBool);

@@ -3,10 +3,9 @@
 //! A stretch of turns that share one quantum is a *window*. Under `Stealing` a strand that was
 //! popped from the near end of the worker's own deque, or that got its turn by a hand-off, stays
 //! in the window of the one before it; what comes from anywhere else opens a new one. Once the
-//! window's quantum is spent, wakes go to the back, no hand-off is honoured, and the worker
-//! serves the head of the global queue, then its own oldest entry. So strands that wake or hand
-//! off to each other can not starve a third. For the same reason every so many turns the worker
-//! looks at the global queue first, and every so many at its own oldest entry.
+//! window's quantum is spent, wakes go to the back, no hand-off is honoured, what waits on the
+//! worker's own deque joins the line, and the worker serves the head of it. So strands that wake
+//! or hand off to each other can not starve a third.
 
 mod next;
 mod search;
@@ -54,6 +53,9 @@ pub(crate) struct Worker {
     has_inbox: bool,
     /// Every turn is timed, not one in so many.
     exact: bool,
+    /// How many entries on the deque our own turns have put there; those below came as a batch.
+    /// Too high where thieves took some of them.
+    near: Cell<usize>,
     /// Turns until the global queue comes first.
     countdown: Cell<u32>,
     /// Operations spent in this window.
@@ -115,6 +117,7 @@ impl Worker {
             stealing,
             has_inbox,
             exact,
+            near: Cell::new(0),
             countdown: Cell::new(next::GLOBAL_EVERY),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
@@ -147,6 +150,7 @@ impl Worker {
 
     #[inline(always)]
     pub(crate) fn push_near(&self, entry: Entry) {
+        self.near.set(self.near.get() + 1);
         self.deque.push(entry);
     }
 

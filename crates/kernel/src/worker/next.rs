@@ -3,8 +3,15 @@
 //! Under `Stealing`: its own newest entry, in the same window; else its inbox or the head of the
 //! global queue, with a batch behind it; else it steals. Under the other disciplines the head of
 //! its inbox or of the shared queue, each in a window of its own.
+//!
+//! What keeps that fair: once the window's quantum is spent, the worker's own entries join the
+//! line and it serves the head of the line. And every so many turns, also within a quantum, it
+//! looks at the global queue first, and half-way between at its own oldest entry.
+
+use std::iter;
 
 use crate::{
+    attributes::Rank,
     entry::Entry,
     queue::{
         Queue,
@@ -20,6 +27,9 @@ pub(super) const GLOBAL_EVERY: u32 = if cfg!(any(loom, shuttle)) { 5 } else { 61
 /// And half-way between, at its own oldest entry.
 const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
 
+/// So many entries of a worker's own deque join the line when its quantum is spent.
+const JOIN_MAX: usize = 64;
+
 impl Worker {
     /// The newest of our own, in the same window on purpose; unless fairness asks for another.
     #[inline(always)]
@@ -29,6 +39,12 @@ impl Worker {
             return None;
         }
         self.countdown.set(countdown - 1);
+        self.pop_newest()
+    }
+
+    #[inline(always)]
+    fn pop_newest(&self) -> Option<Entry> {
+        self.near.set(self.near.get().saturating_sub(1));
         self.deque.pop()
     }
 
@@ -64,17 +80,55 @@ impl Worker {
         let entry = self.inbox().and_then(Queue::pop).or_else(|| {
             let Queue::Fifo(global) = &*self.shared.queues.global else { return None };
             let entry = deque::take_batch(global, &self.deque)?;
+            self.near.set(0);
             self.batch_arrived();
             Some(entry)
         });
         self.opened_window(entry)
     }
 
-    /// The quantum is spent: the head of the line, then our own oldest.
+    /// The quantum is spent: the head of the line.
     #[cold]
     pub(super) fn next_in_fairness(&self) -> Option<Entry> {
-        let entry = self.head_of_line().or_else(|| self.oldest());
+        self.join_the_line();
+        let entry = self.head_of_batch().or_else(|| self.head_of_line()).or_else(|| self.oldest());
         self.opened_window(entry)
+    }
+
+    /// The quantum is spent: what waits on our own deque goes to the back of the line, in the
+    /// order it came. So there is one line for all, and nobody waits behind what comes later.
+    ///
+    /// Only the oldest so many go at once: then a strand that spawns without end pays little, and
+    /// still whoever is below them gets into line at the rate of many per quantum. And what is left
+    /// of a batch stays, if nothing else is there: it was the head of the line.
+    #[cold]
+    pub(super) fn join_the_line(&self) {
+        let near = self.near.get();
+        if near == 0 {
+            return;
+        }
+        let line = self.inbox().unwrap_or(&self.shared.queues.global);
+        // What came as a batch lies at the bottom, its oldest on top.
+        let mut batch = Vec::new();
+        for _ in 0..self.deque.len().saturating_sub(near) {
+            batch.extend(self.oldest());
+        }
+        let others = iter::from_fn(|| self.oldest()).take(JOIN_MAX);
+        self.near.set(near.saturating_sub(JOIN_MAX));
+        let mut moved = false;
+        for entry in batch.into_iter().rev().chain(others) {
+            let rank = entry.peek().map_or_else(Rank::default, |strand| strand.header().rank);
+            line.push(entry, &rank);
+            moved = true;
+        }
+        if moved {
+            self.shared.placed();
+        }
+    }
+
+    /// What is left of a batch, if nothing lies on top of it: it was the head of the line.
+    fn head_of_batch(&self) -> Option<Entry> {
+        if self.near.get() == 0 { self.deque.pop() } else { None }
     }
 
     pub(super) fn head_of_line(&self) -> Option<Entry> {
@@ -103,6 +157,7 @@ impl Worker {
                 if let Some(deque) = queues.stealers.get(victim)
                     && let Some(entry) = settle(|| deque.steal_batch_and_pop(&self.deque))
                 {
+                    self.near.set(0);
                     self.batch_arrived();
                     return Some(entry);
                 }

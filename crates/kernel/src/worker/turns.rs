@@ -214,6 +214,10 @@ impl Worker {
         self.turn_nanos.set(0);
         let strand = strand?;
         let claimed = target.and_then(|target| self.claim(&target));
+        if self.stealing && after == After::Yield && self.slot().expired.load(Relaxed) {
+            // Those who waited before it was preempted are served before it comes again.
+            self.join_the_line();
+        }
         if let Queue::Feedback(levels) = self.inbox().unwrap_or(&self.shared.queues.global) {
             match (after, self.slot().expired.load(Relaxed)) {
                 (After::Yield, true) => levels.sink(strand),
