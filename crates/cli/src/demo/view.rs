@@ -1,0 +1,213 @@
+//! What one sees of a running demo: two samples in, lines of text out.
+
+use std::time::Duration;
+
+use shiftwork::{Metrics, Runtime, WorkerState};
+
+use super::part::Part;
+
+/// More workers than this would push the rest of the picture off a small terminal.
+const WORKERS_SHOWN_MAX: usize = 12;
+const BAR_WIDTH: usize = 16;
+
+/// All that the view knows of one moment.
+pub(crate) struct Sample {
+    pub(crate) at: Duration,
+    pub(crate) metrics: Metrics,
+    pub(crate) states: Vec<WorkerState>,
+    pub(crate) counts: Vec<u64>,
+}
+
+impl Sample {
+    pub(crate) fn take(at: Duration, runtime: &Runtime, parts: &[Part]) -> Sample {
+        Sample {
+            at,
+            metrics: runtime.metrics(),
+            states: runtime.workers(),
+            counts: parts.iter().map(Part::count).collect(),
+        }
+    }
+}
+
+/// The whole picture, for a terminal.
+pub(crate) fn frame(
+    title: &str,
+    length: Duration,
+    before: &Sample,
+    now: &Sample,
+    parts: &[Part],
+    colour: bool,
+) -> Vec<String> {
+    let paint = Paint(colour);
+    let (at, length) = (now.at.as_secs_f64(), length.as_secs_f64());
+    let mut lines = vec![
+        format!("{}  {at:.1} of {length:.0} s", paint.bold(title)),
+        String::new(),
+        paint.dim("worker  doing                turns/s    steals     parks  busy"),
+    ];
+    lines.extend(worker_lines(before, now, &paint));
+    lines.push(String::new());
+    lines.push(paint.dim("part                              so far       per s"));
+    let seconds = (now.at - before.at).as_secs_f64();
+    for (part, (old, new)) in parts.iter().zip(before.counts.iter().zip(&now.counts)) {
+        let per_second = rate(*old, *new, seconds);
+        lines.push(format!(
+            "{:<28} {:>12} {:>11}  {}",
+            part.name,
+            thousands(*new),
+            thousands(per_second),
+            part.unit
+        ));
+    }
+    lines.push(String::new());
+    let waiting = now.metrics.total().waiting;
+    lines.push(format!(
+        "waiting for a turn: half under {}, 99 of 100 under {}; {} queued, {} timers",
+        quantile(waiting.quantile(0.5)),
+        quantile(waiting.quantile(0.99)),
+        thousands(now.metrics.queued as u64),
+        thousands(now.metrics.timers as u64),
+    ));
+    lines.push(paint.dim("Ctrl-C ends it"));
+    lines
+}
+
+fn worker_lines(before: &Sample, now: &Sample, paint: &Paint) -> Vec<String> {
+    let seconds = (now.at - before.at).as_secs_f64();
+    let mut lines = Vec::new();
+    let workers = now.metrics.workers.iter().zip(&before.metrics.workers);
+    for (n, (new, old)) in workers.enumerate().take(WORKERS_SHOWN_MAX) {
+        let state = now.states.get(n).map_or_else(String::new, describe);
+        let state: String = state.chars().take(18).collect();
+        lines.push(format!(
+            "{n:>6}  {state:<18} {:>9} {:>9} {:>9}  {}",
+            thousands(rate(old.turns, new.turns, seconds)),
+            thousands(new.steals),
+            thousands(new.parks),
+            paint.bar(busy(old.cpu, new.cpu, seconds)),
+        ));
+    }
+    let hidden = now.metrics.workers.len().saturating_sub(WORKERS_SHOWN_MAX);
+    if hidden > 0 {
+        lines.push(paint.dim(&format!("        and {hidden} more")));
+    }
+    lines
+}
+
+/// One line, for a log.
+pub(crate) fn line(before: &Sample, now: &Sample) -> String {
+    let seconds = (now.at - before.at).as_secs_f64();
+    let workers = now.metrics.workers.iter().zip(&before.metrics.workers).enumerate();
+    let workers: Vec<String> = workers
+        .map(|(n, (new, old))| {
+            let turns = thousands(rate(old.turns, new.turns, seconds));
+            match busy(old.cpu, new.cpu, seconds) {
+                Some(share) => format!("worker {n}: {turns} turns/s, {:.0} % busy", share * 100.0),
+                None => format!("worker {n}: {turns} turns/s"),
+            }
+        })
+        .collect();
+    format!("{:>5.1} s  {}", now.at.as_secs_f64(), workers.join("; "))
+}
+
+fn describe(state: &WorkerState) -> String {
+    match state {
+        WorkerState::Idle => "parked".to_owned(),
+        WorkerState::Searching => "looking for work".to_owned(),
+        WorkerState::Running(name) => format!("running {name}"),
+        WorkerState::Paused => "paused".to_owned(),
+        WorkerState::Stopped => "stopped".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn rate(old: u64, new: u64, seconds: f64) -> u64 {
+    if seconds <= 0.0 { 0 } else { (new.saturating_sub(old) as f64 / seconds).round() as u64 }
+}
+
+/// The share of the time that a worker's thread was on a core, where the system tells.
+fn busy(old: Option<Duration>, new: Option<Duration>, seconds: f64) -> Option<f64> {
+    // A thread that had not started yet had used nothing.
+    let used = new?.saturating_sub(old.unwrap_or_default()).as_secs_f64();
+    (seconds > 0.0).then(|| (used / seconds).clamp(0.0, 1.0))
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration in the unit that suits it.
+pub(crate) fn quantile(duration: Option<Duration>) -> String {
+    let Some(duration) = duration else { return "?".to_owned() };
+    match duration.as_nanos() {
+        0..1_000 => format!("{} ns", duration.as_nanos()),
+        1_000..1_000_000 => format!("{:.0} µs", duration.as_secs_f64() * 1e6),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", duration.as_secs_f64() * 1e3),
+        _ => format!("{:.1} s", duration.as_secs_f64()),
+    }
+}
+
+/// Colours, where they are wanted.
+struct Paint(bool);
+
+impl Paint {
+    fn bold(&self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    /// A bar with its share: green while there is room, yellow when there is hardly any.
+    fn bar(&self, share: Option<f64>) -> String {
+        let Some(share) = share else { return "?".to_owned() };
+        let filled = (share * BAR_WIDTH as f64).round() as usize;
+        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR_WIDTH - filled));
+        let code = if share < 0.9 { "32" } else { "33" };
+        format!("{} {:>3.0} %", self.with(code, &bar), share * 100.0)
+    }
+
+    fn with(&self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_000), "1,000");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn durations_have_a_unit_that_suits_them() {
+        assert_eq!(quantile(None), "?");
+        assert_eq!(quantile(Some(Duration::from_nanos(512))), "512 ns");
+        assert_eq!(quantile(Some(Duration::from_micros(33))), "33 µs");
+        assert_eq!(quantile(Some(Duration::from_micros(1_500))), "1.5 ms");
+    }
+
+    #[test]
+    fn a_bar_is_as_full_as_the_worker_is_busy() {
+        let bar = Paint(false).bar(Some(0.5));
+        assert_eq!(bar.matches('█').count(), BAR_WIDTH / 2);
+        assert!(bar.ends_with(" 50 %"));
+        assert!(Paint(true).bar(Some(1.0)).starts_with("\x1b[33m"));
+        assert_eq!(Paint(true).bar(None), "?");
+    }
+}

@@ -1,0 +1,46 @@
+//! The binary `shiftwork`: what can one do with it from a terminal?
+
+mod demo;
+
+use std::{io, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+// Allocation dominates what a scheduler costs. The binary may choose an allocator; the library
+// leaves that to its user.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// One scheduler for everything that takes turns.
+#[derive(Parser)]
+#[command(name = "shiftwork", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a small mixed workload and show what each worker does
+    Demo(demo::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Demo(options) => demo::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough (`shiftwork demo | head`).
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io_error = error.root_cause().downcast_ref::<io::Error>();
+    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

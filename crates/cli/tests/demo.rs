@@ -1,0 +1,48 @@
+//! Does the binary do what its help says, and say what is wrong when it can not?
+
+use std::process::{Command, Output};
+
+fn shiftwork(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_shiftwork"))
+        .args(arguments)
+        .env_remove("SHIFTWORK_WORKERS")
+        .output()
+        .unwrap()
+}
+
+/// The arguments are refused, with a message that contains `expect`.
+#[track_caller]
+fn check_refused(arguments: &[&str], expect: &str) {
+    let output = shiftwork(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{arguments:?} was taken");
+    assert!(said.contains(expect), "{arguments:?} said: {said}");
+    assert!(!said.contains("panicked"), "{arguments:?} said: {said}");
+}
+
+#[test]
+fn bad_arguments_get_clear_errors() {
+    check_refused(&["demo", "--workers", "0"], "at least one worker");
+    check_refused(&["demo", "--workers", "many"], "invalid value 'many'");
+    check_refused(&["demo", "--seconds", "0"], "more than 0");
+    check_refused(&["demo", "--seconds", "-1"], "more than 0");
+    check_refused(&["demo", "--seconds", "soon"], "not a number");
+    check_refused(&["demo", "--discipline", "lottery"], "fifo, stealing, priority, feedback");
+    check_refused(&["dmeo"], "similar subcommand exists: 'demo'");
+}
+
+#[test]
+fn the_demo_without_a_terminal_ends_by_itself_with_a_summary_and_no_escapes() {
+    for discipline in ["fifo", "stealing", "priority", "feedback"] {
+        let arguments = ["demo", "--seconds", "0.7", "--workers", "2", "--discipline", discipline];
+        let output = shiftwork(&arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{discipline}: {errors}");
+        assert!(errors.is_empty(), "{discipline}: {errors}");
+        assert!(!text.contains('\x1b'), "{discipline}: {text}");
+        for row in ["turns", "steals", "hand-offs", "panics contained"] {
+            assert!(text.contains(row), "{discipline} does not tell {row}: {text}");
+        }
+    }
+}

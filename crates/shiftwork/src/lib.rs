@@ -1,0 +1,81 @@
+//! One scheduler for everything that takes turns.
+//!
+//! Shiftwork runs very many stateful things on a few threads: each exclusively, in order, fairly
+//! and fast. The things are called **strands**. A strand has state of its own and takes **turns**;
+//! between two turns it is idle until somebody wakes it.
+//!
+//! # Quick start
+//!
+//! A strand that counts what it is woken for:
+//!
+//! ```
+//! use shiftwork::{Runtime, Step};
+//! use std::sync::mpsc;
+//!
+//! let runtime = Runtime::new()?;
+//! let (orders, inbox) = mpsc::channel::<u64>();
+//!
+//! let mut total = 0;
+//! let (till, mut receipt) = runtime.strand().name("till").idle(move |_turn| {
+//!     for order in inbox.try_iter() {
+//!         if order == 0 {
+//!             return Step::End(total);
+//!         }
+//!         total += order;
+//!     }
+//!     Step::Pause
+//! })?;
+//!
+//! for order in [3, 4, 5, 0] {
+//!     orders.send(order)?;
+//!     till.wake()?; // from any thread, as often as you like
+//! }
+//! assert_eq!(receipt.join()?, 12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A future is run as a strand, with timers and no other runtime:
+//!
+//! ```
+//! use shiftwork::Runtime;
+//! use std::time::Duration;
+//!
+//! let runtime = Runtime::new()?;
+//! let handle = runtime.handle();
+//! let mut nap = runtime.spawn(async move {
+//!     handle.sleep(Duration::from_millis(1)).await;
+//!     "rested"
+//! })?;
+//! assert_eq!(nap.join()?, "rested");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What to choose
+//!
+//! | You have | Use |
+//! |---|---|
+//! | a closure to run once, nothing to wait for | [`Handle::submit`] |
+//! | a closure with a result | [`Handle::compute`] |
+//! | a future | [`Handle::spawn`] |
+//! | state that lives on between turns | [`Handle::strand`] |
+//! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
+//! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
+//! | a test that must give the same result every time | [`Builder::simulate`] |
+//!
+//! # What it does not do
+//!
+//! It does no input or output, and it does not interrupt Rust code: long turns look at
+//! [`Turn::expired`] and yield. A turn that ignores its quantum is reported.
+
+pub use kernel::{
+    AffinityFn, Attributes, Body, BuildError, Builder, CancelToken, Cancelled, Discipline, Elapsed,
+    Event, EventKind, Handle, Histogram, Interval, JoinError, JoinHandle, Made, Metrics,
+    NoSuchWorker, Placement, Recording, Report, Runtime, ScheduleError, Shutdown, ShutdownTimeout,
+    Simulation, Sleep, Step, Strand, StrandBuilder, StrandId, Stuck, TURN_COST, Tick, Timeout,
+    Timer, Turn, WORKERS_MAX, WorkerId, WorkerMetrics, WorkerState, YieldNow, each_seed, yield_now,
+};
+
+/// The program in the README runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,70 @@
+//! `cargo xtask`: the one door to everything the project does to itself.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "xtask stands outside the kernel's seam: it times and runs other programs"
+)]
+
+mod bench;
+mod binary;
+mod check;
+mod defects;
+mod models;
+mod scratch;
+mod shell;
+mod sim;
+mod soak;
+mod steps;
+mod test;
+mod tools;
+mod weaken;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own programs.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Xtask {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The quick part: formatting, clippy, unit and behaviour tests, documentation
+    Check,
+    /// Everything that must pass; installs what the tests need
+    Test(test::Options),
+    /// The model checkers: loom and shuttle, and proof that they would notice
+    Models(models::Options),
+    /// Seeded worlds in the simulated runtime
+    Sim(sim::Options),
+    /// Random strands on real threads, with an accounting of every wake
+    Soak(soak::Options),
+    /// Benchmarks of an area, side by side with its peers: bench <AREA> [--json FILE] [--quick]
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Xtask::parse().command {
+        Command::Check => check::run(),
+        Command::Test(options) => test::run(&options),
+        Command::Models(options) => models::run(&options),
+        Command::Sim(options) => sim::run(&options),
+        Command::Soak(options) => soak::run(&options),
+        Command::Bench { arguments } => bench::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

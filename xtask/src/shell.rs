@@ -1,0 +1,77 @@
+//! How xtask starts cargo and other programs, and where it keeps what they leave behind.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    // xtask is built from the checkout it works on.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent").to_path_buf()
+}
+
+/// Where builds go: what the user asked cargo for, else `target`.
+pub(crate) fn target_dir() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => root().join(dir),
+        None => root().join("target"),
+    }
+}
+
+/// A cargo command in the workspace's root.
+pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    // Set by the cargo that started us, about xtask; build scripts would mistake it for theirs.
+    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_PKG_NAME");
+    command
+}
+
+/// A cargo command with `--cfg checker` on top of the flags the user has set.
+pub(crate) fn with_cfg(mut command: Command, checker: &str) -> Command {
+    let mut flags = env::var_os("RUSTFLAGS").unwrap_or_default();
+    if !flags.is_empty() {
+        flags.push(" ");
+    }
+    flags.push(format!("--cfg {checker}"));
+    command.env("RUSTFLAGS", flags);
+    command
+}
+
+/// Runs `command` on our own terminal, and fails if it does.
+pub(crate) fn run(mut command: Command) -> Result<()> {
+    let line = show(&command);
+    eprintln!("$ {line}");
+    let status = command.status().with_context(|| format!("could not start `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// The command as one would type it, with the variables it sets.
+pub(crate) fn show(command: &Command) -> String {
+    let mut words: Vec<String> = command
+        .get_envs()
+        .filter_map(|(name, value)| {
+            let value = value?.to_string_lossy();
+            let quote = if value.contains(' ') { "\"" } else { "" };
+            Some(format!("{}={quote}{value}{quote}", name.to_string_lossy()))
+        })
+        .collect();
+    let program = Path::new(command.get_program());
+    words.push(program.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
+
+/// A program on the `PATH`.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path: OsString = env::var_os("PATH")?;
+    env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}

@@ -1,0 +1,68 @@
+//! The programs that the tests need beside Rust: are they here, and if not, how do we get them?
+
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Result, bail};
+
+use crate::shell;
+
+/// What Debian and its kin call the C compiler and linker that Rust programs are linked with.
+const DEBIAN_PACKAGES: [(&str, &str); 2] = [("cc", "gcc"), ("make", "make")];
+
+/// Installs the system packages that are missing, or names them if we may not.
+pub(crate) fn system_packages() -> Result<()> {
+    let missing: Vec<&str> = DEBIAN_PACKAGES
+        .iter()
+        .filter(|(program, _)| shell::find_program(program).is_none())
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let line = format!("apt-get install --yes {}", missing.join(" "));
+    if !is_root() || shell::find_program("apt-get").is_none() {
+        bail!("please install {} (on Debian: {line})", missing.join(", "));
+    }
+    println!("  {line}");
+    let mut command = Command::new("apt-get");
+    command.args(["install", "--yes", "--no-install-recommends"]).args(missing);
+    shell::run(command)
+}
+
+/// cargo-deny: the one that is installed, else the one we have built, else we build it.
+///
+/// There is no current package of it on Debian, PyPI or npm, so it comes from source; that takes
+/// two or three minutes, once, and goes into the target directory.
+pub(crate) fn cargo_deny() -> Result<PathBuf> {
+    if let Some(installed) = shell::find_program("cargo-deny") {
+        return Ok(installed);
+    }
+    let dir = shell::target_dir().join("tools");
+    let built = dir.join("bin/cargo-deny");
+    if !built.is_file() {
+        println!("  building cargo-deny, once");
+        let mut command =
+            shell::cargo(["install", "--locked", "--quiet", "--version", "^0.20", "cargo-deny"]);
+        command.arg("--root").arg(&dir).arg("--target-dir").arg(dir.join("build"));
+        shell::run(command)?;
+    }
+    Ok(built)
+}
+
+/// Is there a nightly toolchain with Miri?
+pub(crate) fn has_miri() -> bool {
+    Command::new("rustup")
+        .args(["run", "nightly", "cargo", "miri", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
