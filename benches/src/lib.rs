@@ -1,0 +1,30 @@
+//! How is a measurement taken, so that our kernel and its peers are measured alike?
+//!
+//! `bench-kernel` (in this crate) and `bench-kernel-peers` (in `benches-compare`) run the same
+//! workloads. Whatever is not the scheduler itself lives here and is shared by both: the sizes,
+//! the work inside a job, how completion is noticed, how time and CPU are read, and the line of
+//! JSON that comes out. What each workload does, and why it is the same work for everyone, is in
+//! `docs/benchmarks.md`.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a measurement reads the real clock and plays the outside world with real threads"
+)]
+
+pub mod args;
+pub mod cpu;
+pub mod fairness;
+pub mod join_tree;
+pub mod report;
+pub mod sizes;
+pub mod submit;
+pub mod tally;
+pub mod timers;
+pub mod wake_delay;
+
+pub use args::Args;
+pub use report::Line;
+pub use tally::Tally;
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

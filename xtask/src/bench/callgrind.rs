@@ -1,0 +1,63 @@
+//! How many instructions does a program execute?
+
+use std::{process::Command, sync::OnceLock};
+
+use anyhow::{Context, Result, bail};
+
+use super::{plan::Plan, programs::Contestant};
+use crate::shell;
+
+/// Is valgrind here? Installs Debian's where that is possible, and says so where it is not.
+pub(super) fn available() -> bool {
+    static AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| {
+        let here = || shell::find_program("valgrind").is_some();
+        if !here() && shell::find_program("apt-get").is_some() {
+            let mut install = Command::new("apt-get");
+            install.args(["install", "--yes", "--no-install-recommends", "valgrind"]);
+            install.env("DEBIAN_FRONTEND", "noninteractive");
+            if let Err(error) = shell::run(install) {
+                eprintln!("{error:#}");
+            }
+        }
+        if !here() {
+            eprintln!(
+                "instructions are not counted: there is no valgrind, and no right to install it"
+            );
+        }
+        here()
+    })
+}
+
+/// Instructions of one bare run of `size` items, in all threads.
+pub(super) fn count(contestant: &Contestant, plan: &Plan, size: u64) -> Result<u64> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.arg(contestant.program());
+    command.args(contestant.arguments(plan.workload, plan.workers));
+    command.args(["--bare", "--scale", &size.to_string()]);
+    let output = command.output().context("could not start valgrind")?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{} under valgrind, {}: {report}", contestant.name(), plan.workload);
+    }
+    collected(&report).with_context(|| format!("no instruction count in: {report}"))
+}
+
+/// `==123== Collected : 4567`
+fn collected(report: &str) -> Option<u64> {
+    let line = report.lines().find(|line| line.contains("Collected :"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_found_in_the_report() {
+        let report = "==9== Events    : Ir\n==9== Collected : 6129387\n==9== \n";
+        assert_eq!(collected(report), Some(6_129_387));
+        assert_eq!(collected("==9== no such line"), None);
+    }
+}

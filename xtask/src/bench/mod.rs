@@ -1,0 +1,142 @@
+//! `cargo xtask bench`: how does an area compare with its peers, on this machine and today?
+//!
+//! The measuring programs are built once per allocator, then ours and theirs take turns for
+//! several rounds, so that whatever disturbs the machine disturbs everyone. Medians count, and
+//! of them the ratio: absolute figures belong to the machine.
+
+mod callgrind;
+mod machine;
+mod measure;
+mod output;
+mod plan;
+mod programs;
+mod table;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use self::{
+    measure::Row,
+    plan::{Plan, Speed},
+    programs::Programs,
+};
+
+const USAGE: &str = "\
+Usage: cargo xtask bench <AREA> [OPTIONS]
+
+Areas:
+  kernel           strands, jobs, timers and parking, beside tokio, rayon, crossbeam-channel,
+                   async-executor and forte
+
+Options:
+  --json <FILE>    write the results as a list of objects
+  --quick          three rounds of smaller runs instead of five
+  --only <TEXT>    only the workloads whose name contains this; may be repeated
+  --no-peers       ours and the floor alone
+  -h, --help       this";
+
+#[derive(Debug, Default, PartialEq)]
+struct Options {
+    area: String,
+    json: Option<PathBuf>,
+    quick: bool,
+    only: Vec<String>,
+    no_peers: bool,
+    help: bool,
+}
+
+impl Options {
+    fn parse(arguments: &[String]) -> Result<Options> {
+        let mut options = Options::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--json" => options.json = Some(value()?.into()),
+                "--only" => options.only.push(value()?.clone()),
+                "--quick" => options.quick = true,
+                "--no-peers" => options.no_peers = true,
+                "-h" | "--help" => options.help = true,
+                flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{USAGE}"),
+                area if options.area.is_empty() => options.area = area.to_owned(),
+                extra => bail!("one area at a time; what is {extra:?}?\n\n{USAGE}"),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, plan: &Plan) -> bool {
+        let named = |name: &str| self.only.iter().any(|text| name.contains(text.as_str()));
+        self.only.is_empty() || named(plan.workload) || plan.results.iter().any(|row| named(row))
+    }
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let options = Options::parse(arguments)?;
+    if options.help {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    match options.area.as_str() {
+        "kernel" => kernel(&options),
+        "" => bail!("name an area\n\n{USAGE}"),
+        other => bail!("no area {other:?}\n\n{USAGE}"),
+    }
+}
+
+fn kernel(options: &Options) -> Result<()> {
+    let plans: Vec<&Plan> = plan::KERNEL.iter().filter(|plan| options.wants(plan)).collect();
+    if plans.is_empty() {
+        bail!("no workload is called {:?}", options.only.join(" or "));
+    }
+    let speed = if options.quick { Speed::Quick } else { Speed::Full };
+    let programs = Programs::build(!options.no_peers)?;
+    machine::describe(&programs.notes);
+
+    let mut rows: Vec<Row> = Vec::new();
+    for plan in plans {
+        for &allocator in plan.allocators {
+            eprintln!("{} ({allocator})", plan.workload);
+            rows.extend(measure::rows(plan, allocator, speed, &programs)?);
+        }
+    }
+    table::print(&rows);
+    machine::warn_if_busy("after the last run");
+    if let Some(file) = &options.json {
+        output::write(file, &options.area, &rows)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Options> {
+        Options::parse(&text.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_come_in_any_order() {
+        let options = parse("--quick kernel --json out.json").unwrap();
+        assert!(options.quick);
+        assert_eq!((options.area.as_str(), options.json), ("kernel", Some("out.json".into())));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        assert!(parse("kernel --fast").unwrap_err().to_string().contains("--fast"));
+        assert!(parse("kernel shard").unwrap_err().to_string().contains("shard"));
+        assert!(parse("kernel --json").unwrap_err().to_string().contains("needs a value"));
+    }
+
+    #[test]
+    fn only_selects_by_part_of_the_name() {
+        let options = parse("kernel --only timers_fire --only submit").unwrap();
+        let chosen: Vec<&str> =
+            plan::KERNEL.iter().filter(|p| options.wants(p)).map(|p| p.workload).collect();
+        assert!(chosen.contains(&"timers") && chosen.contains(&"submit_4"), "{chosen:?}");
+        assert!(!chosen.contains(&"spawn_tree"), "{chosen:?}");
+    }
+}

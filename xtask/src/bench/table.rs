@@ -1,0 +1,104 @@
+//! How does a reader see at a glance where we stand?
+
+use super::{
+    measure::{Row, Series},
+    plan::{Allocator, Target},
+};
+
+const HEAD: [&str; 9] =
+    ["workload", "unit", "ours", "best peer", "ratio", "target", "met", "floor", "spread"];
+
+/// Prints the summary, then what each peer needed.
+pub(super) fn print(rows: &[Row]) {
+    let mut lines = vec![HEAD.map(String::from).to_vec()];
+    lines.extend(rows.iter().map(|row| summary(row).to_vec()));
+    print_aligned(&lines);
+    println!(
+        "\nratio: best peer / ours, above 1 ours is better; spread: of ours, (max-min)/median\n"
+    );
+    for row in rows {
+        let mut peers: Vec<(&str, &Series)> =
+            row.peers.iter().map(|(name, series)| (name.as_str(), series)).collect();
+        peers.sort_by(|a, b| a.1.value().total_cmp(&b.1.value()));
+        peers.insert(0, ("ours", &row.ours));
+        let shown: Vec<String> =
+            peers.into_iter().map(|(name, series)| all(name, series)).collect();
+        println!("{} [{}]: {}", title(row), row.unit, shown.join(", "));
+    }
+    println!();
+}
+
+fn title(row: &Row) -> String {
+    match row.allocator {
+        Allocator::System => row.name.clone(),
+        other => format!("{} ({other})", row.name),
+    }
+}
+
+fn summary(row: &Row) -> [String; 9] {
+    let none = || "-".to_owned();
+    [
+        title(row),
+        row.unit.clone(),
+        number(row.ours.value()),
+        row.best_peer().map_or_else(none, |(name, value)| format!("{} {name}", number(value))),
+        row.ratio().map_or_else(none, |ratio| format!("{ratio:.2}")),
+        target(&row.target),
+        row.met().map_or_else(none, |met| if met { "yes" } else { "NO" }.to_owned()),
+        row.floor.map_or_else(none, number),
+        format!("{:.0} %", 100.0 * row.ours.spread()),
+    ]
+}
+
+fn target(target: &Target) -> String {
+    let mut parts = Vec::new();
+    parts.extend(target.max.map(|max| format!("<= {}", number(max))));
+    parts.extend(target.ratio.map(|ratio| format!("x{}", number(ratio))));
+    parts.extend(target.beside.map(|(name, max)| format!("{name} <= {max}")));
+    parts.join(", ")
+}
+
+/// A contestant with the numbers beside its value, if they say more than how it was run.
+fn all(name: &str, series: &Series) -> String {
+    let beside: Vec<String> = series
+        .beside()
+        .into_iter()
+        .filter(|(name, _)| !["items", "workers", "bound"].contains(name))
+        .map(|(name, value)| format!("{name} {}", number(value)))
+        .collect();
+    let value = number(series.value());
+    if beside.is_empty() {
+        format!("{name} {value}")
+    } else {
+        format!("{name} {value} ({})", beside.join(", "))
+    }
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    match value {
+        v if v.fract() == 0.0 || v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn print_aligned(lines: &[Vec<String>]) {
+    let columns = lines.first().map_or(0, Vec::len);
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for line in lines {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        assert_eq!(["1.23", "12.3", "123", "8"], [1.234, 12.34, 123.4, 8.0].map(number));
+    }
+}
