@@ -23,6 +23,12 @@
 //!    if something is there, do as the one who placed it would have done.
 //! 4. *Nap*, *leave* and *close* are as *park*: say it, fence, look.
 //!
+//! 5. *Placed near*: a worker that places an entry between two searches looks at the word
+//!    without a fence, which would cost as much as the push. So it may miss a worker that parks at
+//!    that very moment; but it finds the monitor awake, or wakes it, and the monitor does not nap
+//!    while anybody works (beginning to is as *park*: say it, fence). At its next look
+//!    the monitor does what the placer would have done.
+//!
 //! Where a further worker would not pay, a call under rules 1 and 3 is held back (see [`Damper`])
 //! and goes to the monitor instead, which makes good for it at its next look; never while all
 //! workers are parked.
@@ -128,6 +134,23 @@ impl Idle {
     pub(crate) fn placed(&self, now: impl FnOnce() -> Nanos) -> bool {
         fence(SeqCst);
         let word = self.load();
+        word.wants_help() && self.call_for_help(now)
+    }
+
+    /// Rule 5: rule 1 without the fence, for a worker that is at work.
+    #[inline]
+    #[must_use = "an entry placed in a closed runtime must be taken back"]
+    pub(crate) fn placed_near(&self, now: impl FnOnce() -> Nanos) -> bool {
+        let word = self.load();
+        (word.wants_help() || word.has(NAPPING)) && self.call_from_near(now)
+    }
+
+    #[cold]
+    fn call_from_near(&self, now: impl FnOnce() -> Nanos) -> bool {
+        let word = self.load();
+        if word.has(NAPPING) {
+            self.end_nap(self.sleepers.lock());
+        }
         word.wants_help() && self.call_for_help(now)
     }
 
@@ -247,7 +270,7 @@ impl Idle {
         self.sleepers.lock().monitor = Some(monitor);
     }
 
-    /// Rule 4, for the monitor: sleeps until something waits while all are busy, until
+    /// Rule 4, for the monitor: sleeps until something waits or somebody works, until
     /// `patience` is over, or until somebody unparks it for a reason of their own. True: it was
     /// called, or something waits.
     pub(crate) fn nap(
@@ -285,15 +308,32 @@ impl Idle {
         self.word.fetch_or(DRAINING, Relaxed);
         if anything() {
             let _ = self.help();
-        } else if self.load().parked() == self.workers {
-            self.close();
+        } else {
+            self.close_if_done(anything);
+        }
+    }
+
+    /// Closes a draining runtime if everybody is parked and nothing waits anywhere. Nobody comes
+    /// off the stack while we hold the lock. Without it, somebody who has just parked may be about
+    /// to see an entry on its second look, and the entry would be dropped.
+    fn close_if_done(&self, anything: impl Fn() -> bool) {
+        let sleepers = self.sleepers.lock();
+        let word = self.load();
+        if word.has(DRAINING) && word.parked() == self.workers {
+            fence(SeqCst);
+            if !anything() {
+                self.close_with(sleepers);
+            }
         }
     }
 
     /// Rule 4: nobody runs anything after the turn it is in. Parked workers come out to stop.
     pub(crate) fn close(&self) {
+        self.close_with(self.sleepers.lock());
+    }
+
+    fn close_with(&self, mut sleepers: MutexGuard<'_, Sleepers>) {
         let (workers, monitor) = {
-            let mut sleepers = self.sleepers.lock();
             self.word.fetch_or(CLOSED, Relaxed);
             fence(SeqCst);
             let workers = std::mem::take(&mut sleepers.stack);
@@ -302,6 +342,7 @@ impl Idle {
             self.word.fetch_and(!NAPPING, Relaxed);
             (workers, sleepers.monitor.clone())
         };
+        drop(sleepers);
         for (_, thread) in workers {
             thread.unpark();
         }
@@ -329,7 +370,13 @@ impl<'a> Searching<'a> {
     }
 
     /// Rule 2. `anything` looks at all queues that this worker may take from.
-    pub(crate) fn park(self, worker: usize, anything: impl Fn() -> bool) -> Parked<'a> {
+    /// `anywhere` looks at all queues.
+    pub(crate) fn park(
+        self,
+        worker: usize,
+        anything: impl Fn() -> bool,
+        anywhere: impl Fn() -> bool,
+    ) -> Parked<'a> {
         let idle = self.0;
         {
             let mut sleepers = idle.sleepers.lock();
@@ -346,7 +393,7 @@ impl<'a> Searching<'a> {
         }
         let word = idle.load();
         if word.has(DRAINING) && word.parked() == idle.workers {
-            idle.close();
+            idle.close_if_done(anywhere);
         }
         loop {
             thread::park();

@@ -52,7 +52,7 @@ impl Pool {
                 self.done.fetch_add(1, Relaxed);
                 return true;
             }
-            match searching.park(worker, || self.anything()) {
+            match searching.park(worker, || self.anything(), || self.anything()) {
                 Parked::Search(again) => searching = again,
                 Parked::Closed => return false,
             }
@@ -133,7 +133,7 @@ fn placed_while_the_monitor_falls_asleep_wakes_it() {
         let monitor = loom::thread::spawn({
             let pool = pool.clone();
             move || {
-                pool.idle.watch(loom::thread::current());
+                pool.idle.watch(thread::current());
                 while !pool.anything() {
                     pool.idle.nap(|| pool.anything(), None);
                 }
@@ -160,7 +160,10 @@ fn dealt_while_the_owner_pauses_is_run_by_another() {
                 let may_take = || paused.load(Relaxed) == 1 && pool.anything();
                 let mut searching = pool.idle.search();
                 while !(may_take() && pool.take()) {
-                    let Parked::Search(again) = searching.park(1, may_take) else { return };
+                    let Parked::Search(again) = searching.park(1, may_take, || pool.anything())
+                    else {
+                        return;
+                    };
                     searching = again;
                 }
                 searching.found_work(|| pool.anything(), || 0);
@@ -192,7 +195,7 @@ fn held_back_while_the_monitor_falls_asleep_is_made_good() {
         let monitor = loom::thread::spawn({
             let pool = pool.clone();
             move || {
-                pool.idle.watch(loom::thread::current());
+                pool.idle.watch(thread::current());
                 while pool.done.load(Relaxed) == 0 {
                     pool.idle.make_good(|| pool.anything());
                     if pool.done.load(Relaxed) == 0 && !pool.anything() {
@@ -215,6 +218,44 @@ fn held_back_while_the_monitor_falls_asleep_is_made_good() {
     });
 }
 
+/// Rule 5: placed near without a fence while another parks and the monitor falls asleep; the
+/// turn that placed it never ends.
+#[test]
+fn placed_near_while_all_others_fall_asleep_is_made_good() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let pool = Pool::new(2);
+        let slot = Arc::new(crate::slot::Slot::default());
+        let monitor = loom::thread::spawn({
+            let (pool, slot) = (pool.clone(), slot.clone());
+            move || {
+                pool.idle.watch(thread::current());
+                let busy = || pool.anything() || slot.is_in_turn();
+                while pool.done.load(Relaxed) == 0 {
+                    pool.idle.make_good(|| pool.anything());
+                    if pool.done.load(Relaxed) == 0 && !busy() {
+                        pool.idle.nap(busy, None);
+                    }
+                    loom::thread::yield_now();
+                }
+            }
+        });
+        let worker = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                assert!(pool.run_one(1));
+                pool.idle.close();
+            }
+        });
+        slot.begin_work();
+        pool.queue.fetch_add(1, Relaxed);
+        let _ = pool.idle.placed_near(|| 0);
+        worker.join().unwrap();
+        monitor.join().unwrap();
+    });
+}
+
 /// Shutdown: whoever drains, the parked workers come out; what was placed before is run.
 #[test]
 fn drained_while_a_worker_parks_closes_after_the_last_entry() {
@@ -227,6 +268,27 @@ fn drained_while_a_worker_parks_closes_after_the_last_entry() {
         pool.place();
         pool.idle.drain(|| pool.anything());
         worker.join().unwrap();
+        assert_eq!(pool.done.load(Relaxed), 1, "closed before the last entry was run");
+    });
+}
+
+/// Shutdown with two workers: the one that finds nothing must not close over the head of the one
+/// that has just parked and is about to see the entry.
+#[test]
+fn drained_while_two_park_closes_after_the_last_entry() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let pool = Pool::new(2);
+        let workers = [0, 1].map(|worker| {
+            let pool = pool.clone();
+            loom::thread::spawn(move || while pool.run_one(worker) {})
+        });
+        pool.place();
+        pool.idle.drain(|| pool.anything());
+        for worker in workers {
+            worker.join().unwrap();
+        }
         assert_eq!(pool.done.load(Relaxed), 1, "closed before the last entry was run");
     });
 }

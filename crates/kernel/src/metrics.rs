@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// One turn in so many is timed.
-pub(crate) const SAMPLE: u64 = 64;
+pub(crate) const SAMPLE: u64 = 128;
 
 /// A number that one thread writes and any thread reads.
 #[derive(Debug, Default)]

@@ -1,9 +1,10 @@
 //! The monitor: raises the flag of a worker whose quantum is over, and fires timers.
 //!
-//! It is one thread per runtime. While something waits that nobody is free to run, it looks
-//! twice per quantum (or more often) which windows are still the same; otherwise it naps (rule 4 of
-//! [`crate::idle`]) until the next timer. So an idle runtime uses no CPU, and neither does one
-//! whose work all has a worker.
+//! It is one thread per runtime. While somebody is in a turn or something waits, it looks at least
+//! twice per quantum which windows are still the same, and makes good for workers that were not
+//! unparked (rule 5 of [`crate::idle`], and [`crate::damper`]). When nothing runs it naps until the
+//! next timer, and it is not woken for a turn that nobody waits behind: so an idle runtime uses no
+//! CPU, and a job now and then costs its own worker only.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,6 +25,9 @@ const OVERRUN_MIN: Nanos = 100_000_000;
 /// (see [`crate::damper`]) wait no longer.
 const LOOK_MAX: Nanos = 1_000_000;
 
+/// After timers have fired, the next ones may be this late.
+const TIMERS_PAUSE: Nanos = 50_000;
+
 /// What the monitor remembers of a worker.
 #[derive(Clone, Default)]
 struct Watched {
@@ -40,20 +44,21 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let mut watched = vec![Watched::default(); shared.slots.len()];
     let look = (shared.config.quantum / 2).clamp(1, LOOK_MAX);
     let anything_waits = || !shared.queues.all_empty();
+    let busy = || shared.is_busy();
     let mut awake = false;
     while !shared.idle.is_closed() {
         let now = shared.clock.now();
-        let timer = shared.timers.fire(now);
+        let timer = shared.timers.fire(now, TIMERS_PAUSE);
         let to_timer = timer.map(|at| at.saturating_sub(now));
-        if awake || anything_waits() {
+        if awake || busy() {
             inspect(shared, &mut watched, now);
             let patience = to_timer.unwrap_or(look).min(look);
             thread::park_timeout(Duration::from_nanos(patience));
             shared.idle.make_good(anything_waits);
-            awake = anything_waits();
+            awake = false;
         } else {
             // Whoever ended the nap has seen something wait: watch for at least one look.
-            awake = shared.idle.nap(anything_waits, to_timer.map(Duration::from_nanos));
+            awake = shared.idle.nap(busy, to_timer.map(Duration::from_nanos));
         }
     }
     shared.timers.close();

@@ -178,6 +178,19 @@ impl Shared {
         }
     }
 
+    /// Rule 5 of the idle protocol: a worker at work has placed something.
+    #[inline(always)]
+    pub(crate) fn placed_near(&self) {
+        if self.idle.placed_near(|| self.clock.now()) {
+            self.drop_all();
+        }
+    }
+
+    /// Whether the monitor has something to watch: something waits, or somebody is in a turn.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.queues.all_empty() || self.slots.iter().any(|slot| slot.is_in_turn())
+    }
+
     /// In a simulated turn that has used time: when what it does now really happens.
     fn later(&self, worker: Option<&Worker>) -> Option<Nanos> {
         match worker.map_or(0, Worker::turn_nanos) {
@@ -217,7 +230,12 @@ impl Shared {
         } else {
             return self.deal(entry, rank);
         }
-        self.placed();
+        // With inboxes a worker is in a turn from turn to turn only, which rule 5 can not rely on.
+        if worker.is_some() && self.queues.inboxes.is_empty() {
+            self.placed_near();
+        } else {
+            self.placed();
+        }
     }
 
     /// Notes when a strand was queued, for one wait in so many.

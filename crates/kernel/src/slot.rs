@@ -17,6 +17,8 @@ use crate::{
 pub(crate) const PAUSE: u8 = 1;
 /// Asked of a worker: end after this turn.
 pub(crate) const STOP: u8 = 2;
+/// The runtime is shutting down: no pause counts any more, whenever it was asked.
+const DRAIN: u8 = 4;
 
 #[derive(Default)]
 pub(crate) struct Slot {
@@ -58,6 +60,13 @@ impl Slot {
         self.in_turn.store(true, Relaxed);
     }
 
+    /// Begins a stretch of turns. Pairs with the monitor's nap: it sees that we work, or our turns
+    /// see that it naps (rule 5 of the idle protocol).
+    pub(crate) fn begin_work(&self) {
+        self.in_turn.store(true, Relaxed);
+        fence(SeqCst);
+    }
+
     /// Enters a turn so that whoever deals to the inbox at this moment is not missed: it sees us
     /// occupied and calls somebody, or `inbox_waits` sees its entry.
     pub(crate) fn enter_turn_with_inbox(&self, inbox_waits: impl Fn() -> bool) -> bool {
@@ -88,9 +97,15 @@ impl Slot {
         self.asked.fetch_and(!what, Relaxed);
     }
 
+    /// From now on no pause is honoured.
+    pub(crate) fn drain(&self) {
+        self.asked.fetch_or(DRAIN, Relaxed);
+    }
+
     #[inline]
     pub(crate) fn asked(&self) -> u8 {
-        self.asked.load(Relaxed)
+        let asked = self.asked.load(Relaxed);
+        if asked < DRAIN { asked } else { asked & STOP }
     }
 
     /// A new quantum begins.

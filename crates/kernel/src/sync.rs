@@ -80,7 +80,11 @@ pub(crate) mod thread {
     #[cfg(not(any(loom, shuttle)))]
     use std::thread as imp;
 
-    pub(crate) use imp::{JoinHandle, Thread, current, park, yield_now};
+    #[cfg(loom)]
+    pub(crate) use super::loom_parking::{Thread, current, park};
+    pub(crate) use imp::{JoinHandle, yield_now};
+    #[cfg(not(loom))]
+    pub(crate) use imp::{Thread, current, park};
 
     /// Starts a named thread.
     pub(crate) fn start(
@@ -97,7 +101,41 @@ pub(crate) mod thread {
         #[cfg(any(loom, shuttle))]
         {
             let _ = patience;
-            imp::park();
+            park();
+        }
+    }
+}
+
+/// Parking for loom, whose own loses the token of a thread that waits for a lock meanwhile.
+#[cfg(loom)]
+mod loom_parking {
+    use super::{Condvar, Mutex};
+    use std::sync::Arc;
+
+    #[derive(Clone)]
+    pub(crate) struct Thread(Arc<(Mutex<bool>, Condvar)>);
+
+    loom::thread_local! {
+        static OWN: Thread = Thread(Arc::new((Mutex::new(false), Condvar::new())));
+    }
+
+    pub(crate) fn current() -> Thread {
+        OWN.with(Thread::clone)
+    }
+
+    pub(crate) fn park() {
+        let Thread(own) = current();
+        let mut token = own.0.lock();
+        while !*token {
+            token = own.1.wait(token);
+        }
+        *token = false;
+    }
+
+    impl Thread {
+        pub(crate) fn unpark(&self) {
+            *self.0.0.lock() = true;
+            self.0.1.notify_all();
         }
     }
 }

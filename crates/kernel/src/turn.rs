@@ -78,7 +78,7 @@ impl<'a> Turn<'a> {
         }
         worker.slot().counters.wakes.add(1);
         worker.push_near(Entry::job(job));
-        worker.shared.placed();
+        worker.shared.placed_near();
     }
 
     /// Names the strand that this worker runs next.

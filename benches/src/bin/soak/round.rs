@@ -95,7 +95,7 @@ pub(crate) fn round(
         steals: total.steals,
         parks: total.parks,
         panics: total.panics,
-        lost: world.owed().max(handle.metrics().dropped),
+        lost: world.owed(),
         doubled: world.doubled(),
     };
     world.clear();

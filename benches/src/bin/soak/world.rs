@@ -38,6 +38,9 @@ struct Ledger {
     acknowledged: AtomicU64,
     seen: AtomicU64,
     in_turn: AtomicBool,
+    /// It ends by its own word, or is aborted: then nothing more is owed to it. A strand that is
+    /// dropped otherwise, with a wake unseen, is a loss.
+    over: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -81,6 +84,13 @@ impl World {
         self.wakes.fetch_add(1, Relaxed);
     }
 
+    fn abort(&self, dice: &mut Dice) {
+        if let Some(Member { strand, ledger }) = self.any(dice) {
+            ledger.over.store(true, Relaxed);
+            strand.abort();
+        }
+    }
+
     /// A job. One in four does something in its turn; one in four is too large for its entry.
     fn job(self: &Arc<World>, dice: &mut Dice) -> impl FnOnce(&mut Turn<'_>) + Send + use<> {
         let number = Dice(self.jobs.fetch_add(1, Relaxed)).fork().0;
@@ -116,7 +126,9 @@ impl World {
         for _ in 0..[0, 0, 1, 1, 2][dice.below(5)] {
             self.act(dice, turn);
         }
-        let step = match dice.below(512) {
+        let fate = dice.below(512);
+        ledger.over.fetch_or(fate < 2, Relaxed);
+        let step = match fate {
             0 => Step::End(()),
             1 => {
                 ledger.in_turn.store(false, Relaxed);
@@ -158,7 +170,10 @@ impl World {
             drop(handle.spawn(future).expect("the runtime takes work"));
             return None;
         }
-        let made = handle.strand().idle(move |_| Step::End(fired()));
+        let made = handle.strand().idle(move |_| {
+            fired();
+            Step::End(())
+        });
         let (strand, _) = made.expect("the runtime takes work");
         Some(handle.wake_after(after, &strand).expect("the runtime takes work"))
     }
@@ -171,7 +186,7 @@ impl World {
             match dice.below(64) {
                 0 => handle.pause_worker(WorkerId::new(dice.below(handle.worker_count()))).unwrap(),
                 1..4 => handle.resume(),
-                4 => self.wake(&mut dice, Strand::abort),
+                4 => self.abort(&mut dice),
                 5..8 => self.fill(dice.below(STRANDS), &mut dice, handle),
                 8..12 => handle.submit(self.job(&mut dice)).expect("the runtime takes work"),
                 12 => timers.extend(self.timer(&mut dice, handle)),
@@ -187,12 +202,12 @@ impl World {
         timers
     }
 
-    /// Wakes that no turn has seen, of strands that have not ended; jobs that have not run.
+    /// Wakes that no turn has seen, of strands that did not end themselves; jobs that have not run.
     pub(crate) fn owed(&self) -> u64 {
         let unseen = |member: &Member| {
-            let Ledger { acknowledged, seen, .. } = &*member.ledger;
+            let Ledger { acknowledged, seen, over, .. } = &*member.ledger;
             let unseen = acknowledged.load(Relaxed).saturating_sub(seen.load(Relaxed));
-            if member.strand.is_done() { 0 } else { unseen }
+            if over.load(Relaxed) { 0 } else { unseen }
         };
         let members = self.members.iter().map(|member| member.read().unwrap());
         let wakes: u64 = members.map(|member| member.as_ref().map_or(0, unseen)).sum();
@@ -204,8 +219,8 @@ impl World {
     /// Names the strands whose last wake was not seen.
     pub(crate) fn print_unseen(&self) {
         for member in self.members.iter().filter_map(|member| member.read().unwrap().clone()) {
-            let Ledger { acknowledged, seen, .. } = &*member.ledger;
-            if seen.load(Relaxed) < acknowledged.load(Relaxed) && !member.strand.is_done() {
+            let Ledger { acknowledged, seen, over, .. } = &*member.ledger;
+            if seen.load(Relaxed) < acknowledged.load(Relaxed) && !over.load(Relaxed) {
                 println!("{:?}: wake {acknowledged:?}, seen {seen:?}", member.strand);
             }
         }

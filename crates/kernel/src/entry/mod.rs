@@ -14,7 +14,7 @@
 
 mod lanes;
 
-use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::mem::{self, MaybeUninit};
 
 use crate::{
     strand::{StrandRef, state::Pop},
@@ -78,10 +78,10 @@ impl Entry {
         lanes::assemble(run_or_drop::<F>, payload, mem::size_of::<F>())
     }
 
-    /// Looks what the entry is, if there is one, without moving it. The caller must not use it,
-    /// nor drop it, afterwards.
+    /// Looks what the entry is, if there is one, without moving it. The caller must not use it
+    /// afterwards, and forgets it instead of dropping it.
     #[inline(always)]
-    pub(crate) fn open(entry: &mut ManuallyDrop<Option<Entry>>) -> Option<Opened<'_>> {
+    pub(crate) fn open(entry: &mut Option<Entry>) -> Option<Opened<'_>> {
         let entry = entry.as_mut()?;
         Some(match entry.job {
             Some(job) => Opened::Job(InPlace(job, &mut entry.payload)),

@@ -79,7 +79,9 @@ mod models {
                             searching.found_work(anything, || 0);
                             return pool.ran.fetch_add(1 + mine.len(), Relaxed);
                         }
-                        let Parked::Search(again) = searching.park(1, anything) else { return 0 };
+                        let Parked::Search(again) = searching.park(1, anything, anything) else {
+                            return 0;
+                        };
                         searching = again;
                     }
                 }

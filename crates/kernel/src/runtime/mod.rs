@@ -33,6 +33,8 @@ pub struct Runtime {
     handle: Handle,
     crew: std::sync::Arc<Crew>,
     threads: Vec<thread::JoinHandle<()>>,
+    /// Whether it is still to be stopped when it is dropped.
+    running: bool,
 }
 
 /// What a shutdown found.
@@ -101,7 +103,7 @@ impl Runtime {
         crew: std::sync::Arc<Crew>,
         threads: Vec<thread::JoinHandle<()>>,
     ) -> Runtime {
-        Runtime { handle, crew, threads }
+        Runtime { handle, crew, threads, running: true }
     }
 
     /// A handle, for other threads and for strands.
@@ -117,6 +119,8 @@ impl Runtime {
     /// wait. See [`shutdown_timeout`](Runtime::shutdown_timeout) for a deadline.
     pub fn shutdown(mut self) -> Shutdown {
         self.drain();
+        // Inside a turn of its own the drain goes on by itself.
+        self.running = false;
         if !self.handle.shared.on_worker() {
             let mut present = self.crew.present.lock();
             while *present > 0 {
@@ -164,6 +168,9 @@ impl Runtime {
     fn drain(&self) {
         let shared = &self.handle.shared;
         shared.refuse();
+        for slot in &shared.slots {
+            slot.drain();
+        }
         self.handle.resume();
         shared.idle.drain(|| !shared.queues.all_empty());
         if shared.idle.is_closed() {
@@ -211,7 +218,9 @@ impl Deref for Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        self.stop();
+        if self.running {
+            self.stop();
+        }
     }
 }
 

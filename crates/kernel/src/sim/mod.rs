@@ -209,7 +209,7 @@ impl Simulation {
         for seat in later.iter_mut().chain(earlier) {
             seat.end_turn_if_due(now);
         }
-        shared.timers.fire(now);
+        shared.timers.fire(now, 0);
     }
 }
 

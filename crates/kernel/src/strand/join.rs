@@ -99,10 +99,13 @@ impl<R> JoinHandle<R> {
     /// `.await`, or be woken), or on a simulation that has not finished it yet. The handle stays
     /// usable after that.
     pub fn join(&mut self) -> Result<R, JoinError> {
-        if self.shared.on_worker() || self.shared.is_simulated() {
-            return self.try_join().unwrap_or(Err(JoinError::WouldBlock));
+        match self.try_join() {
+            Some(result) => result,
+            None if self.shared.on_worker() || self.shared.is_simulated() => {
+                Err(JoinError::WouldBlock)
+            }
+            None => block_on(self),
         }
-        block_on(self)
     }
 
     /// The result if it is there already.

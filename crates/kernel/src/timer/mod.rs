@@ -100,13 +100,16 @@ impl Timers {
         self.0.lock().wheel.next()
     }
 
-    /// Rings all that is due, and says when the next one is.
-    pub(crate) fn fire(&self, now: Nanos) -> Option<Nanos> {
+    /// Rings all that is due, and says when to look again: at the next deadline, but not sooner
+    /// than `pause` from now if something rang, so that a dense stream of timers is taken in
+    /// handfuls.
+    pub(crate) fn fire(&self, now: Nanos, pause: Nanos) -> Option<Nanos> {
         let mut due = Vec::new();
         let next = {
             let mut state = self.0.lock();
             state.wheel.advance(now, |alarm| due.push(alarm));
-            let next = state.wheel.next();
+            let soonest = if due.is_empty() { now } else { now.saturating_add(pause) };
+            let next = state.wheel.next().map(|next| next.max(soonest));
             state.watched = next.unwrap_or(Nanos::MAX);
             next
         };

@@ -155,10 +155,11 @@ impl Worker {
     }
 
     /// Whether a job from this worker's turn goes to its own deque with nothing else to be done
-    /// about it: nobody records, no sample is due, no time is simulated.
+    /// about it: nothing is dealt, nobody records, no sample is due, no time is simulated.
     #[inline(always)]
     pub(crate) fn pushes_plainly(&self) -> bool {
         self.keeps_near()
+            && !self.has_inbox
             && !sampled(Some(self))
             && !self.shared.recorder.is_on()
             && !self.shared.is_simulated()
@@ -180,16 +181,16 @@ impl Worker {
     pub(crate) fn work(&self) {
         let guard = panics::AbortOnUnwind::new("a worker");
         // Without an inbox a worker counts as in a turn whenever it is not searching.
-        self.slot().enter_turn();
+        self.slot().begin_work();
         self.enter(|| {
             while self.slot().asked() == 0 || self.obey() {
-                let ran =
-                    self.run(self.newest()) || self.run(self.next()) || self.run(self.search());
-                if !ran && self.shared.idle.is_closed() {
+                self.run_own();
+                if !self.run_next() && self.shared.idle.is_closed() {
                     break;
                 }
             }
         });
+        self.slot().leave_turn();
         drop(guard);
     }
 
@@ -204,7 +205,7 @@ impl Worker {
                 thread::park();
             }
             slot.set_paused(false);
-            slot.enter_turn();
+            slot.begin_work();
         }
         slot.asked() & STOP == 0
     }

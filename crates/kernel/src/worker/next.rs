@@ -31,19 +31,20 @@ const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
 const JOIN_MAX: usize = 64;
 
 impl Worker {
-    /// The newest of our own, in the same window on purpose; unless fairness asks for another.
+    /// Whether our own newest entry comes next, in the same window on purpose; or fairness asks
+    /// for another.
     #[inline(always)]
-    pub(super) fn newest(&self) -> Option<Entry> {
+    pub(super) fn may_take_newest(&self) -> bool {
         let countdown = self.countdown.get();
         if !self.keeps_near() || countdown == OLDEST_AT || countdown == 0 {
-            return None;
+            return false;
         }
         self.countdown.set(countdown - 1);
-        self.pop_newest()
+        true
     }
 
     #[inline(always)]
-    fn pop_newest(&self) -> Option<Entry> {
+    pub(super) fn pop_newest(&self) -> Option<Entry> {
         self.near.set(self.near.get().saturating_sub(1));
         self.deque.pop()
     }
@@ -66,7 +67,10 @@ impl Worker {
                 self.countdown.set(OLDEST_AT - 1);
                 self.opened_window(self.oldest().or_else(|| self.head_of_line()))
             }
-            _ => self.newest().or_else(|| self.next_in_line()),
+            countdown => {
+                self.countdown.set(countdown - 1);
+                self.pop_newest().or_else(|| self.next_in_line())
+            }
         }
     }
 

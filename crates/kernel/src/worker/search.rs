@@ -31,7 +31,7 @@ impl Worker {
                 return None;
             }
             if let Some(entry) = self.next().or_else(|| self.steal()) {
-                self.slot().enter_turn();
+                self.slot().begin_work();
                 searching.found_work(anything, now);
                 return Some(entry);
             }
@@ -41,7 +41,7 @@ impl Worker {
                 thread::yield_now();
             } else {
                 self.note_park(now());
-                match searching.park(self.id, || self.may_take_anything()) {
+                match searching.park(self.id, || self.may_take_anything(), anything) {
                     Parked::Search(again) => searching = again,
                     Parked::Closed => return None,
                 }

@@ -1,6 +1,6 @@
 //! How a turn begins, and what its end brings: rest, another place in line, or a hand-off.
 
-use std::mem::ManuallyDrop;
+use std::mem;
 
 use crate::{
     entry::{Entry, InPlace, Opened},
@@ -35,11 +35,34 @@ pub(crate) struct Ended {
 }
 
 impl Worker {
-    /// Runs an entry, if there is one, and whatever is handed off to after it.
+    /// Runs our own entries, newest first, as long as nothing speaks against it. A function of its
+    /// own, and kept small: an entry fills the registers.
+    #[inline(never)]
+    pub(super) fn run_own(&self) {
+        while self.slot().asked() == 0 && self.may_take_newest() {
+            let mut entry = self.pop_newest();
+            let ran = self.run(&mut entry);
+            mem::forget(entry);
+            if !ran {
+                return;
+            }
+        }
+    }
+
+    /// Runs what comes next from elsewhere, however long that takes to find.
+    #[inline(never)]
+    pub(super) fn run_next(&self) -> bool {
+        let mut entry = self.next().or_else(|| self.search());
+        let ran = self.run(&mut entry);
+        mem::forget(entry);
+        ran
+    }
+
+    /// Runs an entry where it is, if there is one, and whatever is handed off to after it. The
+    /// caller forgets the entry.
     #[inline(always)]
-    pub(super) fn run(&self, entry: Option<Entry>) -> bool {
-        // Run where it is, without another copy.
-        match Entry::open(&mut ManuallyDrop::new(entry)) {
+    fn run(&self, entry: &mut Option<Entry>) -> bool {
+        match Entry::open(entry) {
             Some(Opened::Job(job)) => self.take_job_turn(job),
             Some(Opened::Strand(strand)) => self.run_strand(strand),
             None => return false,
@@ -47,6 +70,7 @@ impl Worker {
         true
     }
 
+    #[inline(never)]
     pub(super) fn run_strand(&self, strand: StrandRef) {
         let mut next = self.pop(strand);
         while let Some(strand) = next {
@@ -60,7 +84,7 @@ impl Worker {
         match entry.peek() {
             None => Some(Begun::Job(entry)),
             Some(strand) => {
-                std::mem::forget(entry);
+                mem::forget(entry);
                 self.pop(strand).map(Begun::Strand)
             }
         }
@@ -97,10 +121,11 @@ impl Worker {
         match begun {
             Begun::Strand(strand) => self.take_strand_turn(strand),
             Begun::Job(entry) => {
-                let mut entry = ManuallyDrop::new(Some(entry));
+                let mut entry = Some(entry);
                 if let Some(Opened::Job(job)) = Entry::open(&mut entry) {
                     self.take_job_turn(job);
                 }
+                mem::forget(entry);
                 Ended { strand: None, after: After::End, target: None }
             }
         }

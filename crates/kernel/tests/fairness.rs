@@ -1,0 +1,294 @@
+//! How long a strand that can run waits for its turn, whatever the others do.
+//!
+//! The bound of the documentation, measured: with `n` strands per worker that can run, one that
+//! is woken starts within about `n` quanta, and within `2n` if it was handed to meanwhile.
+
+mod common;
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use common::{DISCIPLINES, Dice, Log, alone};
+use kernel::{Discipline, Handle, Runtime, Simulation, Step, Strand, TURN_COST, Turn, each_seed};
+
+const QUANTUM: Duration = Duration::from_micros(10);
+/// What a turn that ends when it is told to takes at most.
+const FULL_TURN: Duration = QUANTUM.saturating_add(TURN_COST);
+
+fn simulated(workers: usize, seed: u64) -> Simulation {
+    Runtime::builder().workers(workers).quantum(QUANTUM).simulate(seed).unwrap()
+}
+
+/// Makes two strands that call each other for ever; each turn works for `work`. Wake one to start.
+fn pair(handle: &Handle, work: Duration, call: fn(&mut Turn<'_>, &Strand)) -> Strand {
+    let cells = [Arc::new(OnceLock::new()), Arc::new(OnceLock::<Strand>::new())];
+    let strands = [0, 1].map(|at| {
+        let other = cells[1 - at].clone();
+        let body = move |turn: &mut Turn<'_>| -> Step<()> {
+            call(turn, other.get().expect("both are made before one is woken"));
+            turn.simulate(work);
+            Step::Pause
+        };
+        handle.strand().idle(body).unwrap().0
+    });
+    let [first, second] = strands;
+    cells[0].set(first.clone()).unwrap();
+    cells[1].set(second).unwrap();
+    first
+}
+
+fn wake(_: &mut Turn<'_>, other: &Strand) {
+    other.wake().unwrap();
+}
+
+fn hand_off(turn: &mut Turn<'_>, other: &Strand) {
+    turn.hand_off(other);
+}
+
+/// A strand that works until its turn should end, for ever.
+fn hog(handle: &Handle) {
+    let body = |turn: &mut Turn<'_>| -> Step<()> {
+        while !turn.expired() {
+            turn.spend(1000);
+        }
+        Step::Yield
+    };
+    handle.strand().start(body).unwrap();
+}
+
+/// Runs the pair and a third that waits in the global queue; returns when the third started.
+fn third_in_the_global_queue(work: Duration, call: fn(&mut Turn<'_>, &Strand)) -> Duration {
+    let mut simulation = simulated(1, 0);
+    pair(&simulation, work, call).wake().unwrap();
+    simulation.run_for(QUANTUM * 3);
+    let (woken, started) = (simulation.now(), Log::new());
+    let theirs = started.clone();
+    simulation.submit(move |turn| theirs.push(turn.now())).unwrap();
+    simulation.run_for(QUANTUM * 200);
+    started.all().first().map_or(Duration::MAX, |at| *at - woken)
+}
+
+/// As above, with the third at the bottom of the worker's own deque, below the pair.
+fn third_at_the_bottom_of_the_deque(work: Duration, call: fn(&mut Turn<'_>, &Strand)) -> Duration {
+    let mut simulation = simulated(1, 0);
+    let first = pair(&simulation, work, call);
+    let started = Log::new();
+    let theirs = started.clone();
+    simulation
+        .submit(move |turn| {
+            turn.submit(move |turn| theirs.push(turn.now()));
+            first.wake().unwrap();
+        })
+        .unwrap();
+    simulation.run_for(QUANTUM * 200);
+    started.all().first().copied().unwrap_or(Duration::MAX)
+}
+
+#[test]
+fn two_that_wake_each_other_for_ever_do_not_starve_one_in_the_global_queue() {
+    assert!(third_in_the_global_queue(QUANTUM / 3, wake) <= QUANTUM * 4);
+}
+
+#[test]
+fn two_that_wake_each_other_for_ever_do_not_starve_one_below_them_in_the_deque() {
+    assert!(third_at_the_bottom_of_the_deque(QUANTUM / 3, wake) <= QUANTUM * 4);
+}
+
+#[test]
+fn two_that_hand_off_to_each_other_for_ever_do_not_starve_one_in_the_global_queue() {
+    assert!(third_in_the_global_queue(QUANTUM / 3, hand_off) <= QUANTUM * 4);
+}
+
+#[test]
+fn two_that_hand_off_to_each_other_for_ever_do_not_starve_one_below_them_in_the_deque() {
+    assert!(third_at_the_bottom_of_the_deque(QUANTUM / 3, hand_off) <= QUANTUM * 4);
+}
+
+/// Turns that spend nothing still take time, and so use up the quantum they share.
+#[test]
+fn two_that_call_each_other_in_the_shortest_turns_starve_nobody() {
+    for call in [wake, hand_off] {
+        assert!(third_in_the_global_queue(Duration::ZERO, call) <= QUANTUM * 10);
+        assert!(third_at_the_bottom_of_the_deque(Duration::ZERO, call) <= QUANTUM * 10);
+    }
+}
+
+#[test]
+fn one_that_spawns_for_ever_does_not_starve_another() {
+    fn again(turn: &mut Turn<'_>) {
+        turn.simulate(QUANTUM / 3);
+        turn.submit(again);
+    }
+    let mut simulation = simulated(1, 0);
+    let started = Log::new();
+    let theirs = started.clone();
+    simulation
+        .submit(move |turn| {
+            turn.submit(move |turn| theirs.push(turn.now()));
+            again(turn);
+        })
+        .unwrap();
+    simulation.run_for(QUANTUM * 200);
+    let at = started.all().first().copied().expect("it was not starved");
+    assert!(at <= QUANTUM * 4, "it started only after {at:?}");
+}
+
+/// The turns of three strands that use up every turn, on one worker.
+fn turns_of_three_hogs(discipline: Discipline) -> Vec<&'static str> {
+    let mut simulation = alone(discipline);
+    let log = Log::new();
+    for name in ["a", "b", "c"] {
+        let log = log.clone();
+        let body = move |turn: &mut Turn<'_>| -> Step<()> {
+            log.push(name);
+            while !turn.expired() {
+                turn.spend(100);
+            }
+            Step::Yield
+        };
+        simulation.strand().start(body).unwrap();
+    }
+    simulation.run_for(Duration::from_millis(50));
+    assert!(log.len() >= 30);
+    log.all()
+}
+
+#[test]
+fn preempted_strand_goes_behind_those_who_wait_under_every_discipline() {
+    for discipline in DISCIPLINES {
+        let turns = turns_of_three_hogs(discipline);
+        let again = turns.windows(2).find(|two| two[0] == two[1]);
+        assert_eq!(again, None, "{discipline:?}: it ran twice in a row while others waited");
+    }
+}
+
+#[test]
+fn three_that_use_up_every_turn_get_equal_shares_under_every_discipline() {
+    for discipline in DISCIPLINES {
+        let turns = turns_of_three_hogs(discipline);
+        for nine in turns.chunks_exact(9) {
+            for name in ["a", "b", "c"] {
+                let share = nine.iter().filter(|turn| **turn == name).count();
+                assert!((2..=4).contains(&share), "{discipline:?}: {}", turns.concat());
+            }
+        }
+    }
+}
+
+/// Wakes a probe again and again at random moments beside `load`; returns its longest wait.
+fn longest_wait(simulation: &mut Simulation, seed: u64, load: impl FnOnce(&Handle)) -> Duration {
+    load(simulation);
+    let waits = Log::new();
+    let (theirs, woken) = (waits.clone(), Log::new());
+    let stamps = woken.clone();
+    let body = move |turn: &mut Turn<'_>| -> Step<()> {
+        if let Some(since) = stamps.take().first() {
+            theirs.push(turn.now() - *since);
+        }
+        Step::Pause
+    };
+    let probe = simulation.strand().idle(body).unwrap().0;
+    let mut dice = Dice::new(seed);
+    for round in 1..=20 {
+        simulation.run_for(Duration::from_nanos(dice.below(50_000)));
+        woken.push(simulation.now());
+        probe.wake().unwrap();
+        let mut patience = 5_000;
+        while waits.len() < round {
+            simulation.run_for(QUANTUM / 4);
+            patience -= 1;
+            assert!(patience > 0, "the probe starves");
+        }
+    }
+    waits.all().into_iter().max().unwrap()
+}
+
+#[test]
+fn woken_among_n_that_use_up_their_turns_starts_within_n_quanta() {
+    for n in [10, 100] {
+        each_seed(5, |seed| {
+            let mut simulation = simulated(1, seed);
+            let wait =
+                longest_wait(&mut simulation, seed, |handle| (0..n).for_each(|_| hog(handle)));
+            let bound = FULL_TURN * (n + 2);
+            assert!(wait <= bound, "n = {n}: waited for {wait:?}, more than {bound:?}");
+        });
+    }
+}
+
+/// Here the strand may be in a batch behind 16 others while its neighbours serve newer ones.
+#[test]
+fn woken_among_n_per_worker_starts_within_n_quanta_and_a_batch() {
+    for n in [10, 100] {
+        each_seed(5, |seed| {
+            let mut simulation = simulated(3, seed);
+            let load = |handle: &Handle| (0..3 * n).for_each(|_| hog(handle));
+            let wait = longest_wait(&mut simulation, seed, load);
+            let bound = FULL_TURN * (n + 2 + 16);
+            assert!(wait <= bound, "n = {n}: waited for {wait:?}, more than {bound:?}");
+        });
+    }
+}
+
+/// A third each of hogs, of strands that wake each other, and of such that hand off.
+#[test]
+fn woken_among_n_of_all_kinds_starts_within_n_quanta() {
+    for n in [12, 120] {
+        each_seed(5, |seed| {
+            let mut simulation = simulated(1, seed);
+            let wait = longest_wait(&mut simulation, seed, |handle| {
+                for _ in 0..n / 6 {
+                    hog(handle);
+                    hog(handle);
+                    pair(handle, QUANTUM / 7, wake).wake().unwrap();
+                    pair(handle, QUANTUM / 7, hand_off).wake().unwrap();
+                }
+            });
+            let bound = FULL_TURN * (n + 2);
+            assert!(wait <= bound, "n = {n}: waited for {wait:?}, more than {bound:?}");
+        });
+    }
+}
+
+/// The strand waits in line, is claimed out of it by a hand-off, and yields: its entry is then
+/// older than its turn in line, and is moved to the back once.
+#[test]
+fn claimed_out_of_the_line_then_yielding_starts_again_within_2n_quanta() {
+    for n in [10, 100] {
+        let mut simulation = simulated(1, 0);
+        (0..n).for_each(|_| hog(&simulation));
+        let turns = Log::new();
+        let theirs = turns.clone();
+        let body = move |turn: &mut Turn<'_>| -> Step<()> {
+            theirs.push(turn.now());
+            Step::Yield
+        };
+        let target = simulation.strand().idle(body).unwrap().0;
+        let claimer = target.clone();
+        let sender = simulation.strand().idle(move |turn| {
+            turn.hand_off(&claimer);
+            Step::End(())
+        });
+        sender.unwrap().0.wake().unwrap();
+        target.wake().unwrap();
+        simulation.run_for(FULL_TURN * (6 * n));
+        let turns = turns.all();
+        assert_eq!(simulation.metrics().total().hand_offs, 1, "it was claimed");
+        assert!(turns.len() >= 3);
+        for two in turns.windows(2) {
+            let wait = two[1] - two[0];
+            assert!(wait <= FULL_TURN * (2 * n + 2), "n = {n}: waited for {wait:?}");
+        }
+    }
+}
+
+#[test]
+fn strict_order_of_arrival_bounds_the_wait_under_fifo_too() {
+    let builder = Runtime::builder().workers(1).discipline(Discipline::Fifo).quantum(QUANTUM);
+    let mut simulation = builder.simulate(0).unwrap();
+    let load = |handle: &Handle| (0..50).for_each(|_| hog(handle));
+    let wait = longest_wait(&mut simulation, 0, load);
+    assert!(wait <= FULL_TURN * 51, "waited for {wait:?}");
+}
