@@ -293,6 +293,42 @@ fn drained_while_two_park_closes_after_the_last_entry() {
     });
 }
 
+/// The same moment, seen closely: worker 0 is parked and decides whether to close, worker 1 parks,
+/// and an entry is placed that relies on worker 1.
+#[test]
+fn closing_sees_what_relies_on_one_that_has_just_parked() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let pool = Pool::new(2);
+        pool.idle.sleepers.lock().stack.push((0, thread::current()));
+        pool.idle.word.fetch_add(DRAINING + PARKED + SEARCHING, Relaxed);
+        let parking = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                let anything = || pool.anything();
+                match Searching(&pool.idle).park(1, anything, anything) {
+                    Parked::Search(searching) => {
+                        searching.found_work(anything, || 0);
+                        pool.take()
+                    }
+                    Parked::Closed => false,
+                }
+            }
+        });
+        let placing = loom::thread::spawn({
+            let pool = pool.clone();
+            move || {
+                pool.queue.fetch_add(1, Relaxed);
+                pool.idle.placed(|| 0)
+            }
+        });
+        pool.idle.close_if_done(|| pool.anything());
+        let told = placing.join().unwrap();
+        assert!(parking.join().unwrap() || told, "dropped, and nobody was told");
+    });
+}
+
 /// Shutdown: placed while the runtime closes, the placer learns it or the closer finds it.
 #[test]
 fn placed_while_closing_is_taken_back_by_one_of_the_two() {

@@ -386,3 +386,25 @@ fn feedback_starts_a_job_at_the_level_that_its_attributes_say() {
     simulation.run();
     assert_eq!(log.all(), [0, 0, 1, 1]);
 }
+
+#[test]
+fn feedback_starts_a_strand_at_the_level_that_its_attributes_say_also_after_a_boost() {
+    let mut simulation = alone(FEEDBACK);
+    for jobs in [0, 3000] {
+        for _ in 0..jobs {
+            simulation.submit(|_| {}).unwrap();
+        }
+        simulation.run();
+        let log = Log::new();
+        for level in [1, 0] {
+            let (log, about) = (log.clone(), Attributes { level, ..Attributes::default() });
+            let body = move |_: &mut Turn<'_>| {
+                log.push(level);
+                Step::End(())
+            };
+            simulation.strand().attributes(about).start(body).unwrap();
+        }
+        simulation.run();
+        assert_eq!(log.all(), [0, 1], "after {jobs} jobs");
+    }
+}

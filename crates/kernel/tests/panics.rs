@@ -243,3 +243,39 @@ fn panic_in_a_simulated_turn_is_contained_too() {
     assert_eq!(other.join(), Ok(2));
     assert_eq!(reports.all(), ["job panicked on worker 0 and has ended as failed: simulated"]);
 }
+
+// ---- In a process of its own: were it not contained, it would abort.
+
+const CHILD: &str = "SHIFTWORK_TEST_CHILD";
+
+/// Not a test of its own: in the child process it panics with payloads that panic when dropped.
+#[test]
+fn child_panics_with_bombs() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let runtime = Runtime::builder()
+        .workers(1)
+        .name("quiet")
+        .on_report(|_| panic::panic_any(Bomb("the reporter's")))
+        .build()
+        .unwrap();
+    quietly();
+    runtime.submit(|_| panic::panic_any(Bomb("a job's"))).unwrap();
+    let body = |_: &mut Turn<'_>| -> Step<()> { panic::panic_any(Bomb("a strand's")) };
+    let (strand, mut join) = runtime.strand().start(body).unwrap();
+    assert!(matches!(join.join(), Err(JoinError::Panicked(_))));
+    common::until(|| strand.is_done());
+    assert_eq!(runtime.compute(|_| "still here").unwrap().join(), Ok("still here"));
+    println!("contained");
+}
+
+#[test]
+fn panic_whose_payload_panics_when_dropped_is_contained() {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child_panics_with_bombs", "--nocapture"]).env(CHILD, "1");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("contained"), "{said}{why}");
+}

@@ -153,7 +153,7 @@ fn fastest_deals_to_the_idle_worker_with_the_shortest_turns_of_late() {
     let mut simulation = simulated(2, Placement::Fastest, 0);
     let log = Log::new();
     let speed = Arc::new(Mutex::new([10, 1]));
-    let mut jobs = |simulation: &mut Simulation, count: u32| {
+    let jobs = |simulation: &mut Simulation, count: u32| {
         for _ in 0..count {
             submit_at_speed(simulation, &log, &speed);
             simulation.run();
@@ -319,7 +319,10 @@ fn idle_owner_gets_what_is_dealt_to_it_on_real_threads() {
     let (send, receive) = mpsc::channel();
     for round in 0..100 {
         let send = send.clone();
-        let body = move |turn: &mut Turn<'_>| Step::End(send.send(turn.worker().get()).unwrap());
+        let body = move |turn: &mut Turn<'_>| {
+            send.send(turn.worker().get()).unwrap();
+            Step::End(())
+        };
         runtime.strand().key(round % 3).start(body).unwrap();
         assert_eq!(receive.recv(), Ok(round as usize % 3));
         settle(&runtime);

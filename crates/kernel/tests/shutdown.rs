@@ -359,7 +359,7 @@ fn drop_of_a_paused_runtime_drops_what_is_queued() {
 /// Whatever was accepted runs or is counted as dropped, however the two meet.
 #[test]
 fn submitted_while_the_runtime_stops_is_run_or_refused_or_counted() {
-    for round in 0..100 {
+    for round in 0..50 {
         let runtime = Runtime::builder().workers(2).build().unwrap();
         let (handle, ran) = (runtime.handle(), Log::new());
         let accepted = thread::scope(|scope| {
