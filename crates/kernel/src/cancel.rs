@@ -40,6 +40,8 @@ struct State {
     next: u64,
     waiting: BTreeMap<u64, Waker>,
     children: Vec<Weak<Mutex<State>>>,
+    /// Held so that what cancels the parent reaches this one, even if nobody else holds it.
+    _parent: Option<CancelToken>,
 }
 
 impl CancelToken {
@@ -50,7 +52,8 @@ impl CancelToken {
 
     /// A token that is cancelled with this one, or alone.
     pub fn child(&self) -> CancelToken {
-        let child = CancelToken::new();
+        let state = State { _parent: Some(self.clone()), ..State::default() };
+        let child = CancelToken(Arc::new(Mutex::new(state)));
         let mut state = self.0.lock();
         if state.cancelled {
             drop(state);

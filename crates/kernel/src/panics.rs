@@ -27,6 +27,13 @@ pub(crate) fn text(payload: &Payload) -> String {
     }
 }
 
+/// Drops the payload of a panic, which may panic again: that one is nobody's any more.
+pub(crate) fn discard(payload: Payload) {
+    if let Err(again) = catch(|| drop(payload)) {
+        std::mem::forget(again);
+    }
+}
+
 /// Aborts the process if it is dropped by unwinding.
 pub(crate) struct AbortOnUnwind(&'static str);
 

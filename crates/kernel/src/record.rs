@@ -11,7 +11,7 @@ use crate::{
     strand::StrandId,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     world::Nanos,
 };
@@ -111,6 +111,8 @@ impl fmt::Display for Recording {
 pub(crate) struct Recorder {
     on: AtomicBool,
     capacity: AtomicUsize,
+    /// Numbers events over all rings, so that those of the same moment are told apart.
+    numbers: AtomicU64,
     rings: Vec<Mutex<Ring>>,
 }
 
@@ -128,6 +130,7 @@ impl Recorder {
         Recorder {
             on: AtomicBool::new(capacity.is_some()),
             capacity: AtomicUsize::new(capacity.unwrap_or(EVENTS_DEFAULT)),
+            numbers: AtomicU64::new(0),
             rings: (0..=workers).map(|_| Mutex::new(Ring::default())).collect(),
         }
     }
@@ -157,19 +160,18 @@ impl Recorder {
             ring.events.pop_front();
             ring.dropped += 1;
         }
-        let number = ring.dropped + ring.events.len() as u64;
-        ring.events.push_back((number, event));
+        ring.events.push_back((self.numbers.fetch_add(1, Relaxed), event));
     }
 
     pub(crate) fn read(&self) -> Recording {
         let mut all = Vec::new();
         let mut dropped = 0;
-        for (at, ring) in self.rings.iter().enumerate() {
+        for ring in &self.rings {
             let ring = ring.lock();
             dropped += ring.dropped;
-            all.extend(ring.events.iter().map(|(number, event)| (event.at, at, *number, *event)));
+            all.extend(ring.events.iter().copied());
         }
-        all.sort_by_key(|(time, ring, number, _)| (*time, *ring, *number));
-        Recording { events: all.into_iter().map(|(_, _, _, event)| event).collect(), dropped }
+        all.sort_by_key(|(number, event)| (event.at, *number));
+        Recording { events: all.into_iter().map(|(_, event)| event).collect(), dropped }
     }
 }

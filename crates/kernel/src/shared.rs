@@ -155,13 +155,10 @@ impl Shared {
     }
 
     /// Whether a job from this thread goes to the global queue with nothing else to be done about
-    /// it: this is no worker, nothing is dealt, nobody records, no sample is due.
+    /// it: this is no worker, and nothing is dealt.
     #[inline(always)]
     pub(crate) fn pushes_plainly_from_outside(&self) -> bool {
-        self.queues.inboxes.is_empty()
-            && !self.recorder.is_on()
-            && !worker::sampled(None)
-            && worker::is_outside()
+        self.queues.inboxes.is_empty() && worker::is_outside()
     }
 
     #[inline(always)]
@@ -361,7 +358,9 @@ impl Shared {
 
     pub(crate) fn report(&self, report: Report) {
         // A reporter that panics must not take a worker with it.
-        let _ = crate::panics::catch(|| (self.reporter)(&report));
+        if let Err(payload) = crate::panics::catch(|| (self.reporter)(&report)) {
+            crate::panics::discard(payload);
+        }
     }
 
     /// The runtime has stopped: nothing that waits will run any more.

@@ -133,10 +133,13 @@ impl Drop for Entry {
     fn drop(&mut self) {
         if let Some(job) = self.job {
             // A closure whose drop panics is its owner's business, not the queue's.
-            let _ = crate::panics::catch(|| {
+            let dropped = crate::panics::catch(|| {
                 // SAFETY: the entry was not run, so the payload is whole, and used up here.
                 unsafe { job(&mut self.payload, None) }
             });
+            if let Err(payload) = dropped {
+                crate::panics::discard(payload);
+            }
             return;
         }
         let Some(strand) = self.peek() else { return };

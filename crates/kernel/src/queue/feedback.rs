@@ -24,6 +24,14 @@ use crate::{
 /// The least number of pops between two boosts.
 const BOOST: u64 = 1024;
 
+/// In place of an epoch: the strand was never queued, its level is what its attributes say.
+const NEW: u32 = u32::MAX;
+
+/// The level of a new strand, as its header keeps it.
+pub(crate) fn new_level(level: u32) -> u64 {
+    u64::from(NEW) << 32 | u64::from(level)
+}
+
 pub(crate) struct FeedbackQueue {
     levels: Mutex<Levels>,
     len: AtomicUsize,
@@ -47,7 +55,11 @@ impl FeedbackQueue {
     pub(crate) fn push(&self, entry: Entry, start: u32) {
         let mut levels = self.levels.lock();
         let level = match entry.peek() {
-            Some(strand) => levels.level_of(strand),
+            Some(strand) => {
+                let level = levels.level_of(strand);
+                levels.set(strand, level);
+                level
+            }
             None => start,
         };
         let lowest = levels.queues.len() - 1;
@@ -92,7 +104,8 @@ impl FeedbackQueue {
 impl Levels {
     fn level_of(&self, strand: StrandRef) -> u32 {
         let level = strand.header().level.load(Relaxed);
-        if (level >> 32) as u32 == self.epoch { level as u32 } else { 0 }
+        let set_in = (level >> 32) as u32;
+        if set_in == self.epoch || set_in == NEW { level as u32 } else { 0 }
     }
 
     fn set(&self, strand: StrandRef, level: u32) {
@@ -100,7 +113,7 @@ impl Levels {
     }
 
     fn boost(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1);
+        self.epoch = self.epoch.wrapping_add(1) % NEW;
         let (top, rest) = self.queues.split_first_mut().expect("there is at least one level");
         for queue in rest {
             top.append(queue);

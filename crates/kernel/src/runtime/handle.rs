@@ -71,8 +71,9 @@ impl Handle {
     ) -> Result<(), ScheduleError> {
         let shared = &*self.shared;
         shared.accepts()?;
-        if !shared.pushes_plainly_from_outside() {
-            return self.submit_with_care(job);
+        let measured = worker::sampled(None) || shared.recorder.is_on();
+        if measured || !shared.pushes_plainly_from_outside() {
+            return self.submit_with_care(job, measured);
         }
         shared.push_to_global(Entry::job(job));
         Ok(())
@@ -83,10 +84,11 @@ impl Handle {
     fn submit_with_care(
         &self,
         job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+        measured: bool,
     ) -> Result<(), ScheduleError> {
         // An affinity is asked even about a job of which nothing is said.
         let rank = self.shared.rank(&Attributes::default())?;
-        self.place_job(job, &rank);
+        self.place_job(job, &rank, measured);
         Ok(())
     }
 
@@ -101,7 +103,8 @@ impl Handle {
     ) -> Result<(), ScheduleError> {
         self.shared.accepts()?;
         let rank = self.shared.rank(&attributes)?;
-        self.place_job(job, &rank);
+        let measured = worker::sampled(None) || self.shared.recorder.is_on();
+        self.place_job(job, &rank, measured);
         Ok(())
     }
 
@@ -141,16 +144,15 @@ impl Handle {
         Ok(count)
     }
 
-    fn place_job(&self, job: impl FnOnce(&mut Turn<'_>) + Send + 'static, rank: &Rank) {
+    fn place_job(
+        &self,
+        job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+        rank: &Rank,
+        measured: bool,
+    ) {
         let shared = &*self.shared;
-        worker::with_current(shared, |worker| {
-            let entry = if worker::sampled(worker) || shared.recorder.is_on() {
-                turn::stamped(shared.now(), job)
-            } else {
-                Entry::job(job)
-            };
-            shared.place_in(worker, entry, rank, Place::Near);
-        });
+        let entry = if measured { turn::stamped(shared.now(), job) } else { Entry::job(job) };
+        shared.place(entry, rank, Place::Near);
     }
 
     /// Runs a future as a strand. No other runtime is needed, and its wakers work from any

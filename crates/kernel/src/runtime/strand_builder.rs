@@ -13,6 +13,7 @@ use crate::{
         run::{Joined, Run},
     },
     turn::Turn,
+    worker,
 };
 
 /// Makes a strand. From [`Handle::strand`].
@@ -115,6 +116,7 @@ pub(crate) fn make<B: Run>(
     let id = shared.enlist(attributes.name.as_deref());
     let strand = Strand(StrandRef::new(shared.clone(), id, attributes, rank, queued, body));
     if queued {
+        worker::with_current(shared, |worker| shared.stamp(worker, strand.0));
         shared.place(Entry::strand(strand.0), &rank, Place::Near);
     }
     Ok(strand)

@@ -32,7 +32,11 @@ pub(crate) enum Failure {
 impl From<Failure> for JoinError {
     fn from(failure: Failure) -> JoinError {
         match failure {
-            Failure::Panicked(payload) => JoinError::Panicked(panics::text(&payload)),
+            Failure::Panicked(payload) => {
+                let text = panics::text(&payload);
+                panics::discard(payload);
+                JoinError::Panicked(text)
+            }
             Failure::Cancelled => JoinError::Cancelled,
             Failure::Stopped => JoinError::Stopped,
             Failure::Abandoned => JoinError::Abandoned,

@@ -21,6 +21,7 @@ use std::{
 use crate::{
     attributes::{Attributes, Rank},
     error::ScheduleError,
+    queue::feedback,
     shared::Shared,
     strand::{
         run::{Run, VTable},
@@ -105,7 +106,7 @@ impl StrandRef {
                 shared,
                 id,
                 rank,
-                level: AtomicU64::new(u64::from(attributes.level)),
+                level: AtomicU64::new(feedback::new_level(attributes.level)),
                 queued_at: AtomicU64::new(0),
                 signals: AtomicU8::new(0),
                 named: attributes.name.is_some(),

@@ -55,6 +55,7 @@ pub(crate) fn guarded<B: Run>(body: &mut Option<B>, aborted: bool, turn: &mut Tu
         Ok(After::End) => {
             if let Err(payload) = panics::catch(|| *body = None) {
                 turn.note_panic(&payload);
+                panics::discard(payload);
             }
             After::End
         }
@@ -69,12 +70,15 @@ pub(crate) fn guarded<B: Run>(body: &mut Option<B>, aborted: bool, turn: &mut Tu
 
 /// Tells the owner, drops the body, and contains a panic in its drop.
 pub(crate) fn fail<B: Run>(body: &mut Option<B>, why: Failure) {
-    let _ = panics::catch(|| {
+    let told = panics::catch(|| {
         if let Some(body) = body {
             body.fail(why);
         }
     });
-    let _ = panics::catch(|| *body = None);
+    let dropped = panics::catch(|| *body = None);
+    for payload in [told, dropped].into_iter().filter_map(Result::err) {
+        panics::discard(payload);
+    }
 }
 
 /// A body whose result somebody may wait for.

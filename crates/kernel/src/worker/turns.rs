@@ -137,6 +137,7 @@ impl Worker {
         let mut turn = Turn::new(self, None);
         if let Err(payload) = panics::catch(|| job.run(&mut turn)) {
             turn.note_panic(&payload);
+            panics::discard(payload);
         }
         if let Some(target) = turn.take_target() {
             // A job has no further turn, so nothing is gained by claiming: a wake is enough.
@@ -296,6 +297,11 @@ impl Worker {
         if self.window_nanos.get() >= self.shared.config.quantum {
             self.slot().expired.store(true, Relaxed);
         }
+    }
+
+    /// A random number below `n`, for the simulator.
+    pub(crate) fn roll(&self, n: usize) -> Nanos {
+        self.dice.borrow_mut().below(n) as Nanos
     }
 
     /// The simulated turn is over as far as its body is concerned.
