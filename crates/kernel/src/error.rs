@@ -20,6 +20,8 @@ pub enum BuildError {
     NoLevels,
     /// An ageing rate that is NaN, infinite or negative.
     Ageing(f64),
+    /// A name with a NUL character, which no thread can have.
+    Name,
     /// The operating system refused a thread.
     Thread(std::io::Error),
 }
@@ -49,6 +51,9 @@ impl fmt::Display for BuildError {
             BuildError::NoLevels => f.write_str("a feedback discipline needs at least one level"),
             BuildError::Ageing(rate) => {
                 write!(f, "the ageing rate is {rate}; it must be 0 (strict) or a positive number")
+            }
+            BuildError::Name => {
+                f.write_str("the name has a NUL character, which threads can not have")
             }
             BuildError::Thread(error) => write!(f, "could not start a worker thread: {error}"),
         }

@@ -223,7 +223,7 @@ impl Idle {
         if occupied() { self.call_for_help(now) } else { self.load().has(CLOSED) }
     }
 
-    /// Begins to search, unless enough others do already.
+    /// Begins to search.
     pub(crate) fn search(&self) -> Searching<'_> {
         self.word.fetch_add(SEARCHING, Relaxed);
         Searching(self)

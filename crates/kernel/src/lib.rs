@@ -35,12 +35,16 @@
 //! # What is promised
 //! - A strand's turns never overlap, and each sees all that was done before the wakes that asked
 //!   for it. No wake is lost, and a strand is never queued twice.
-//! - **Fairness.** With `n` runnable strands per worker, one that is woken starts within about
-//!   `n` quanta (`2n` if it was handed to meanwhile, since its place in line is then moved once),
-//!   as long as every turn ends when [`Turn::expired`] says so. Strands that wake or hand off to
-//!   each other for ever share one quantum and can not starve a third. Under strict `Priority`
-//!   (an ageing rate of 0) lower priorities wait for as long as there are higher ones.
-//! - Workers without work park and use no CPU. There is no polling anywhere.
+//! - **Fairness.** Under `Fifo` and `Stealing`, with `n` runnable strands per worker, one that is
+//!   woken starts within about `n` quanta (`2n` if it was handed to meanwhile, since its place in
+//!   line is then moved once), as long as every turn ends when [`Turn::expired`] says so, which is
+//!   after one to one and a half quanta. Strands that wake or hand off to each other for ever
+//!   share one quantum and can not starve a third. Under `Priority` with an ageing rate an entry
+//!   is overtaken by those of priority `p` above its own for at most `p / ageing` arrivals; with a
+//!   rate of 0 for as long as there are any. Under `Feedback` a strand at the bottom waits for the
+//!   next boost at most: 1,024 turns, or as many as there are entries.
+//! - Workers without work park and use no CPU, and nothing looks after them. While something
+//!   runs, one monitor thread looks at the quanta.
 //! - A panic ends the strand it happens in, and nobody else.
 //! - The kernel knows no messages, no I/O, no wall clock. Time and chance are handed in, so that
 //!   the same scheduler runs as a [`Simulation`]: one thread, virtual time, a seed.

@@ -49,6 +49,8 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     while !shared.idle.is_closed() {
         let now = shared.clock.now();
         let timer = shared.timers.fire(now, TIMERS_PAUSE);
+        // Ringing takes its time when many are due.
+        let now = shared.clock.now();
         let to_timer = timer.map(|at| at.saturating_sub(now));
         if awake || busy() {
             inspect(shared, &mut watched, now);

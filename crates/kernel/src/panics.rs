@@ -27,6 +27,13 @@ pub(crate) fn text(payload: &Payload) -> String {
     }
 }
 
+/// Runs user code that nobody waits for: a waker, a drop.
+pub(crate) fn contain(user_code: impl FnOnce()) {
+    if let Err(payload) = catch(user_code) {
+        discard(payload);
+    }
+}
+
 /// Drops the payload of a panic, which may panic again: that one is nobody's any more.
 pub(crate) fn discard(payload: Payload) {
     if let Err(again) = catch(|| drop(payload)) {

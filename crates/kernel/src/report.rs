@@ -20,7 +20,7 @@ pub enum Report {
         /// What it said.
         text: String,
     },
-    /// A turn has used its quantum many times over while others wait.
+    /// A turn has used its quantum many times over.
     Overrun {
         /// The strand's name, or `job`.
         name: String,
@@ -39,7 +39,7 @@ impl fmt::Display for Report {
             }
             Report::Overrun { name, worker, age } => write!(
                 f,
-                "{name} has been in its turn on {worker} for {age:?} while others wait; \
+                "{name} has been in its turn on {worker} for {age:?}; \
                  it should look at Turn::expired and yield"
             ),
         }

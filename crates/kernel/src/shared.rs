@@ -114,8 +114,9 @@ impl Shared {
         self.refusing.store(true, Relaxed);
     }
 
+    /// Whether this thread is in a turn of ours, be it that a simulation runs inside of it.
     pub(crate) fn on_worker(&self) -> bool {
-        worker::with_current(self, |worker| worker.is_some())
+        worker::is_inside(self)
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -183,9 +184,11 @@ impl Shared {
         }
     }
 
-    /// Whether the monitor has something to watch: something waits, or somebody is in a turn.
+    /// Whether the monitor has something to watch: somebody is in a turn, or something waits that
+    /// somebody could run.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.queues.all_empty() || self.slots.iter().any(|slot| slot.is_in_turn())
+        self.slots.iter().any(|slot| slot.is_in_turn())
+            || (!self.queues.all_empty() && self.slots.iter().any(|slot| !slot.is_paused()))
     }
 
     /// In a simulated turn that has used time: when what it does now really happens.
@@ -358,9 +361,7 @@ impl Shared {
 
     pub(crate) fn report(&self, report: Report) {
         // A reporter that panics must not take a worker with it.
-        if let Err(payload) = crate::panics::catch(|| (self.reporter)(&report)) {
-            crate::panics::discard(payload);
-        }
+        crate::panics::contain(|| (self.reporter)(&report));
     }
 
     /// The runtime has stopped: nothing that waits will run any more.

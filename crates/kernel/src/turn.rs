@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use crate::{
-    attributes::{Rank, WorkerId},
+    attributes::{Attributes, WorkerId},
     entry::Entry,
     panics,
     report::Report,
@@ -11,7 +11,7 @@ use crate::{
     shared::Place,
     strand::{Strand, StrandRef},
     sync::atomic::Ordering::Relaxed,
-    worker::Worker,
+    worker::{self, Worker},
     world,
 };
 
@@ -73,8 +73,9 @@ impl<'a> Turn<'a> {
     #[inline]
     pub fn submit(&mut self, job: impl FnOnce(&mut Turn<'_>) + Send + 'static) {
         let worker = self.worker;
-        if !worker.pushes_plainly() {
-            return submit_with_care(worker, job);
+        let measured = worker::sampled(Some(worker)) || worker.shared.recorder.is_on();
+        if measured || !worker.pushes_plainly() {
+            return submit_with_care(worker, job, measured);
         }
         worker.slot().counters.wakes.add(1);
         worker.push_near(Entry::job(job));
@@ -159,9 +160,17 @@ impl<'a> Turn<'a> {
 
 /// A job that is measured, recorded or simulated, or that goes to the back.
 #[inline(never)]
-fn submit_with_care(worker: &Worker, job: impl FnOnce(&mut Turn<'_>) + Send + 'static) {
-    let entry = stamped(worker.shared.now(), job);
-    worker.shared.place_in(Some(worker), entry, &Rank::default(), Place::Near);
+fn submit_with_care(
+    worker: &Worker,
+    job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+    measured: bool,
+) {
+    let shared = &worker.shared;
+    let entry = if measured { stamped(shared.now(), job) } else { Entry::job(job) };
+    // An affinity that names no worker of ours was an error at the first `Handle::submit`; here
+    // nobody could be told, and anyone may run it.
+    let rank = shared.rank(&Attributes::default()).unwrap_or_default();
+    shared.place_in(Some(worker), entry, &rank, Place::Near);
 }
 
 /// A job whose waiting time is measured.

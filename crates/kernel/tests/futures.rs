@@ -152,13 +152,13 @@ fn future_that_nobody_can_wake_any_more_is_dropped() {
     let runtime = real(Runtime::builder().workers(1));
     let drops = Arc::new(AtomicUsize::new(0));
     let kept = Dropped(drops.clone());
-    let join = runtime.spawn(async move {
-        let _kept = kept;
-        future::pending::<()>().await;
-    });
-    settle(&runtime);
-    assert_eq!(drops.load(Relaxed), 0);
-    drop(join);
+    let mut join = runtime
+        .spawn(async move {
+            let _kept = kept;
+            future::pending::<()>().await;
+        })
+        .unwrap();
+    assert_eq!(join.join(), Err(JoinError::Abandoned));
     assert_eq!(drops.load(Relaxed), 1);
 }
 
@@ -168,10 +168,12 @@ fn abort_and_cancel_drop_the_future_and_tell_who_waits() {
         let mut simulation = alone(Discipline::Stealing);
         let drops = Arc::new(AtomicUsize::new(0));
         let kept = Dropped(drops.clone());
+        let letters = Letterbox::<()>::new();
+        let theirs = letters.clone();
         let mut join = simulation
             .spawn(async move {
                 let _kept = kept;
-                future::pending::<()>().await;
+                theirs.await
             })
             .unwrap();
         simulation.run();

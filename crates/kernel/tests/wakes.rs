@@ -209,16 +209,24 @@ fn strand_whose_last_handle_goes_while_it_is_queued_takes_its_turn_and_is_droppe
     assert_eq!((log.len(), drops.load(Relaxed)), (1, 1));
 }
 
-/// A join handle can still abort the strand, so it keeps it; waiting for it is then in vain, which
-/// a simulation says.
 #[test]
 fn waiting_for_a_strand_that_nobody_wakes_is_stuck_until_it_is_aborted() {
     let mut simulation = alone(Discipline::Stealing);
-    let (strand, mut join) = simulation.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap();
-    drop(strand);
+    let (_strand, mut join) = simulation.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap();
     assert!(matches!(simulation.block_on(&mut join), Err(Stuck { seed: 0, .. })));
     join.abort();
     assert_eq!(simulation.block_on(join), Ok(Err(kernel::JoinError::Cancelled)));
+}
+
+/// A join handle does not keep a strand: who waits for one that nobody can wake is told.
+#[test]
+fn last_handle_goes_while_somebody_waits_who_is_told() {
+    let runtime = real(Runtime::builder().workers(1));
+    let (strand, mut join) = runtime.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap();
+    drop(strand);
+    assert_eq!(join.join(), Err(kernel::JoinError::Abandoned));
+    assert!(join.strand().is_none());
+    join.abort();
 }
 
 #[test]

@@ -199,6 +199,9 @@ impl Builder {
         if quantum.is_zero() || self.quantum.is_some_and(|quantum| quantum.is_zero()) {
             return Err(BuildError::ZeroQuantum);
         }
+        if self.name.as_ref().is_some_and(|name| name.contains('\0')) {
+            return Err(BuildError::Name);
+        }
         if self.budget == Some(0) {
             return Err(BuildError::ZeroBudget);
         }

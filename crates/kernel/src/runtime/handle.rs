@@ -6,10 +6,9 @@ use crate::{
     attributes::{Attributes, Rank, WorkerId},
     entry::Entry,
     error::{NoSuchWorker, ScheduleError},
-    future::Async,
     metrics::Metrics,
     record::Recording,
-    runtime::strand_builder::{self, StrandBuilder},
+    runtime::strand_builder::StrandBuilder,
     shared::{Place, Shared},
     slot::PAUSE,
     strand::{
@@ -127,10 +126,11 @@ impl Handle {
         Ok(join)
     }
 
-    /// Submits many jobs, and tells the workers after the first and after the last.
+    /// Submits many jobs. Returns how many.
     ///
     /// # Errors
-    /// If the runtime has stopped; then none was submitted.
+    /// If the runtime has stopped; what was submitted before it did is run or dropped with the
+    /// rest.
     pub fn submit_all<J>(&self, jobs: impl IntoIterator<Item = J>) -> Result<usize, ScheduleError>
     where
         J: FnOnce(&mut Turn<'_>) + Send + 'static,
@@ -178,10 +178,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let (completer, join) = join::pair(&self.shared);
-        let body = Async::new(future, completer);
-        let strand = strand_builder::make(self, &Attributes::default(), body, true)?;
-        Ok(join.of(strand))
+        self.strand().spawn(future)
     }
 
     /// Makes a strand.

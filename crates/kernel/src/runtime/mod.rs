@@ -79,8 +79,8 @@ pub(crate) fn worker_main(worker: Worker, crew: &Crew) {
     drop(worker);
     if crew.leave() {
         // Nobody is left to run what came in last.
-        shared.drop_all();
         shared.joiners.close();
+        shared.drop_all();
     }
 }
 
@@ -190,9 +190,10 @@ impl Runtime {
                 thread.unpark();
             }
         }
+        // Those who wait are told first: what is dropped then may wait itself.
+        shared.joiners.close();
         shared.drop_all();
         shared.timers.close();
-        shared.joiners.close();
     }
 
     fn join_threads(&mut self) {

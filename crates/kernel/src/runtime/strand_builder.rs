@@ -4,6 +4,7 @@ use crate::{
     attributes::{Attributes, Rank},
     entry::Entry,
     error::ScheduleError,
+    future::Async,
     runtime::handle::Handle,
     shared::Place,
     strand::{
@@ -93,10 +94,26 @@ impl<'a> StrandBuilder<'a> {
         self.joined(body, false)
     }
 
+    /// Makes the strand from a future, as [`Handle::spawn`] does, with these attributes.
+    ///
+    /// # Errors
+    /// As for [`start`](StrandBuilder::start).
+    pub fn spawn<F>(self, future: F) -> Result<JoinHandle<F::Output>, ScheduleError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let (completer, join) = join::pair(&self.handle.shared);
+        let body = Async::new(future, completer);
+        let strand = make(self.handle, &self.attributes, body, true)?;
+        Ok(join.of(&strand))
+    }
+
     fn joined<B: Body>(self, body: B, queued: bool) -> Made<B::Output> {
         let (completer, join) = join::pair(&self.handle.shared);
         let strand = make(self.handle, &self.attributes, Joined::new(body, completer), queued)?;
-        Ok((strand.clone(), join.of(strand)))
+        let join = join.of(&strand);
+        Ok((strand, join))
     }
 }
 

@@ -103,6 +103,11 @@ impl Simulation {
         Simulation { handle, seats, dice: Dice::seeded(seed ^ 0x5157_F0B7), seed }
     }
 
+    /// A handle, for the code under test.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
     /// The seed that makes its choices.
     pub fn seed(&self) -> u64 {
         self.seed

@@ -2,7 +2,10 @@
 //!
 //! A [`Completer`] goes with the body, a [`JoinHandle`] with the owner; between them is one cell
 //! under a lock. The completer writes the result once; dropped without a word it writes that the
-//! body was abandoned. A runtime that stops tells all who still wait through [`Joiners`].
+//! runtime stopped. A runtime that stops tells all who still wait through [`Joiners`].
+//!
+//! The cell knows its strand without keeping it: as long as the cell waits the completer exists,
+//! so the strand's memory does, and freeing it passes through the cell's lock first.
 
 use std::{
     fmt,
@@ -16,7 +19,7 @@ use crate::{
     error::JoinError,
     panics::{self, Payload},
     shared::Shared,
-    strand::Strand,
+    strand::{Strand, StrandRef},
     sync::{Mutex, thread},
 };
 
@@ -45,7 +48,7 @@ impl From<Failure> for JoinError {
 }
 
 enum Cell<R> {
-    Waiting(Option<Waker>),
+    Waiting { waker: Option<Waker>, strand: Option<StrandRef> },
     Complete(Result<R, JoinError>),
     Taken,
 }
@@ -58,7 +61,7 @@ impl<R> Completer<R> {
         let Some(cell) = self.0.take() else { return };
         let complete = Cell::Complete(result.map_err(JoinError::from));
         let before = std::mem::replace(&mut *cell.lock(), complete);
-        if let Cell::Waiting(Some(waker)) = before {
+        if let Cell::Waiting { waker: Some(waker), .. } = before {
             waker.wake();
         }
     }
@@ -77,22 +80,31 @@ impl<R> Drop for Completer<R> {
 pub struct JoinHandle<R> {
     cell: Arc<Mutex<Cell<R>>>,
     shared: Arc<Shared>,
-    strand: Option<Strand>,
     /// Our place among those who are told when the runtime stops.
     seat: Option<u64>,
 }
 
 /// A cell, and its two sides.
 pub(crate) fn pair<R>(shared: &Arc<Shared>) -> (Completer<R>, JoinHandle<R>) {
-    let cell = Arc::new(Mutex::new(Cell::Waiting(None)));
-    let join = JoinHandle { cell: cell.clone(), shared: shared.clone(), strand: None, seat: None };
+    let cell = Arc::new(Mutex::new(Cell::Waiting { waker: None, strand: None }));
+    let join = JoinHandle { cell: cell.clone(), shared: shared.clone(), seat: None };
     (Completer(Some(cell)), join)
 }
 
 impl<R> JoinHandle<R> {
-    pub(crate) fn of(mut self, strand: Strand) -> JoinHandle<R> {
-        self.strand = Some(strand);
+    pub(crate) fn of(self, of: &Strand) -> JoinHandle<R> {
+        if let Cell::Waiting { strand, .. } = &mut *self.cell.lock() {
+            *strand = Some(of.0);
+        }
         self
+    }
+
+    /// The strand that is waited for: `None` for a job, and once it has ended.
+    pub fn strand(&self) -> Option<Strand> {
+        match &*self.cell.lock() {
+            Cell::Waiting { strand: Some(strand), .. } => strand.try_handle(),
+            _ => None,
+        }
     }
 
     /// Waits on this thread for the end, and takes the result.
@@ -116,8 +128,8 @@ impl<R> JoinHandle<R> {
     pub fn try_join(&mut self) -> Option<Result<R, JoinError>> {
         let mut cell = self.cell.lock();
         match std::mem::replace(&mut *cell, Cell::Taken) {
-            Cell::Waiting(waker) => {
-                *cell = Cell::Waiting(waker);
+            waiting @ Cell::Waiting { .. } => {
+                *cell = waiting;
                 None
             }
             Cell::Complete(result) => Some(result),
@@ -127,20 +139,20 @@ impl<R> JoinHandle<R> {
 
     /// Whether the result is there.
     pub fn is_finished(&self) -> bool {
-        !matches!(*self.cell.lock(), Cell::Waiting(_))
+        !matches!(*self.cell.lock(), Cell::Waiting { .. })
     }
 
     /// Ends the strand without asking, as [`Strand::abort`] does; a job that has not started yet
     /// still runs.
     pub fn abort(&self) {
-        if let Some(strand) = &self.strand {
+        if let Some(strand) = self.strand() {
             strand.abort();
         }
     }
 
     /// Asks the strand to end, as [`Strand::cancel`] does.
     pub fn cancel(&self) {
-        if let Some(strand) = &self.strand {
+        if let Some(strand) = self.strand() {
             strand.cancel();
         }
     }
@@ -163,9 +175,12 @@ impl<R> Future for JoinHandle<R> {
         }
         this.leave();
         this.seat = this.shared.joiners.sit(context.waker());
-        if let Cell::Waiting(waker) = &mut *this.cell.lock() {
-            *waker = Some(context.waker().clone());
+        // Cloned and dropped outside of the lock: wakers are anybody's code.
+        let mut ours = Some(context.waker().clone());
+        if let Cell::Waiting { waker, .. } = &mut *this.cell.lock() {
+            std::mem::swap(waker, &mut ours);
         }
+        drop(ours);
         // It may have ended, or the runtime stopped, before we were seated.
         match this.try_join() {
             Some(result) => {
@@ -204,13 +219,15 @@ struct Seats {
 impl Joiners {
     /// `None`: the runtime has stopped.
     fn sit(&self, waker: &Waker) -> Option<u64> {
+        let waker = waker.clone();
         let mut seats = self.0.lock();
         if seats.closed {
+            drop(seats);
             return None;
         }
         let seat = seats.next;
         seats.next += 1;
-        seats.seated.insert(seat, waker.clone());
+        seats.seated.insert(seat, waker);
         Some(seat)
     }
 
@@ -227,7 +244,7 @@ impl Joiners {
             std::mem::take(&mut seats.seated)
         };
         for waker in seated.into_values() {
-            waker.wake();
+            panics::contain(|| waker.wake());
         }
     }
 }

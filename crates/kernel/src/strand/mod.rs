@@ -162,6 +162,12 @@ impl StrandRef {
         unsafe { (self.header().vtable.free)(self) };
     }
 
+    /// A handle, unless the strand is being freed. The caller makes sure that its memory is
+    /// still there.
+    pub(crate) fn try_handle(self) -> Option<Strand> {
+        self.state().try_retain().then_some(Strand(self))
+    }
+
     /// A handle of its own.
     pub(crate) fn handle(self) -> Strand {
         self.state().retain();
@@ -225,8 +231,12 @@ unsafe fn free<B: Run>(strand: StrandRef) {
     // SAFETY: it was made by `StrandRef::new` from such a box, and nobody holds it any more.
     let whole = unsafe { Box::from_raw(strand.0.cast::<Whole<B>>().as_ptr()) };
     // Nobody could ever wake it again: it ends here, and whoever waits is told.
+    let why = match whole.header.shared.idle.is_closed() {
+        true => join::Failure::Stopped,
+        false => join::Failure::Abandoned,
+    };
     // SAFETY: we own the whole.
-    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, join::Failure::Abandoned));
+    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, why));
     if whole.header.named {
         whole.header.shared.strike(whole.header.id);
     }
@@ -268,7 +278,7 @@ impl Strand {
     }
 
     /// Asks the strand to end: [`Turn::cancelled`](crate::Turn::cancelled) is true from now on,
-    /// and the strand is woken to notice. The body decides. A future is dropped at once.
+    /// and the strand is woken to notice. The body decides; a future is dropped at its next turn.
     pub fn cancel(&self) {
         self.signal(CANCEL);
     }
@@ -357,7 +367,10 @@ static WAKER: RawWakerVTable = RawWakerVTable::new(
 unsafe fn wake_by_handle(raw: *const ()) -> Strand {
     // SAFETY: by the caller's promise.
     let strand = Strand(unsafe { StrandRef::from_raw(raw.cast()) });
-    // After shutdown there is nobody to tell: the strand was dropped, or will be.
-    let _ = strand.wake();
+    // After shutdown the strand gets no turn any more. It is queued all the same, so that
+    // whoever finds the entry ends it: it may be this very waker that keeps it alive.
+    if strand.wake().is_err() && strand.0.header().shared.idle.is_closed() {
+        strand.0.wake();
+    }
     strand
 }

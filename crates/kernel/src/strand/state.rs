@@ -192,6 +192,17 @@ impl State {
         assert!(word < u64::MAX / 2, "too many handles of one strand");
     }
 
+    /// Counts one more handle, unless nobody holds the strand any more and it is being freed.
+    pub(crate) fn try_retain(&self) -> bool {
+        self.step(|word| {
+            let held = word >= HANDLE || word & LINKED != 0;
+            match word & STATE {
+                IDLE | DONE if !held => (word, Relaxed, false),
+                _ => (word + HANDLE, Relaxed, true),
+            }
+        })
+    }
+
     /// Counts one handle less. True: that was the last hold on the strand, free it.
     #[inline]
     #[must_use = "a strand that nobody holds must be freed"]

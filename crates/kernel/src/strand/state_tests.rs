@@ -85,6 +85,15 @@ fn stale_entry_of_an_ended_strand_without_handles_frees() {
     assert_eq!(state.pop(), Pop::Free);
 }
 
+#[test]
+fn handle_of_a_strand_that_is_being_freed_is_refused() {
+    let state = State::idle(1);
+    assert!(state.try_retain());
+    assert!(!state.release());
+    assert!(state.release());
+    assert!(!state.try_retain());
+}
+
 /// What a strand is, told from outside: the reference that every sequence is compared with.
 #[derive(Clone, Copy, Default)]
 struct Outside {

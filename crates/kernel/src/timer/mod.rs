@@ -12,6 +12,7 @@ use std::{fmt, sync::Arc, task::Waker, time::Duration};
 
 use crate::{
     error::ScheduleError,
+    panics,
     shared::Shared,
     strand::Strand,
     sync::{Mutex, thread::Thread},
@@ -29,7 +30,8 @@ impl Alarm {
     pub(crate) fn ring(self) {
         match self {
             Alarm::Strand(strand) => strand.0.wake(),
-            Alarm::Waker(waker) => waker.wake(),
+            // A waker may be anybody's, and its panic must not reach the monitor.
+            Alarm::Waker(waker) => panics::contain(|| waker.wake()),
         }
     }
 }
@@ -131,7 +133,9 @@ impl Timers {
             state.closed = true;
             state.wheel.clear()
         };
-        drop(pending);
+        for alarm in pending {
+            panics::contain(|| drop(alarm));
+        }
     }
 }
 

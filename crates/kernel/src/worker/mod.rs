@@ -31,7 +31,11 @@ use crate::{
     shared::Shared,
     slot::{PAUSE, STOP, Slot},
     strand::StrandId,
-    sync::{self, atomic::Ordering::Relaxed, thread},
+    sync::{
+        self,
+        atomic::{AtomicPtr, Ordering::Relaxed},
+        thread,
+    },
     world::{Dice, Nanos},
 };
 
@@ -63,6 +67,8 @@ pub(crate) struct Worker {
     /// Virtual time used by this turn, and by this window: only in simulations.
     turn_nanos: Cell<Nanos>,
     window_nanos: Cell<Nanos>,
+    /// Whose turn on this thread we are nested in: a simulation inside a turn.
+    outer: AtomicPtr<Worker>,
     /// When it last came out of parking.
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
@@ -77,6 +83,19 @@ pub(crate) fn with_current<R>(shared: &Shared, user: impl FnOnce(Option<&Worker>
     // worker goes, so while it is set it points to a worker that only this thread uses.
     let worker = unsafe { current.as_ref() };
     user(worker.filter(|worker| ptr::eq(Arc::as_ptr(&worker.shared), shared)))
+}
+
+/// Whether this thread is in a turn of `shared`, also one that another runtime's turn is nested in.
+pub(crate) fn is_inside(shared: &Shared) -> bool {
+    let mut current = CURRENT.with(Cell::get);
+    // SAFETY: as in `with_current`; whoever is outside of the current worker waits for it.
+    while let Some(worker) = unsafe { current.as_ref() } {
+        if ptr::eq(Arc::as_ptr(&worker.shared), shared) {
+            return true;
+        }
+        current = worker.outer.load(Relaxed);
+    }
+    false
 }
 
 /// Whether this thread is in no turn at all.
@@ -122,6 +141,7 @@ impl Worker {
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
             window_nanos: Cell::new(0),
+            outer: AtomicPtr::new(ptr::null_mut()),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
             placed: Cell::new(0),
@@ -155,14 +175,10 @@ impl Worker {
     }
 
     /// Whether a job from this worker's turn goes to its own deque with nothing else to be done
-    /// about it: nothing is dealt, nobody records, no sample is due, no time is simulated.
+    /// about it: nothing is dealt, no time is simulated.
     #[inline(always)]
     pub(crate) fn pushes_plainly(&self) -> bool {
-        self.keeps_near()
-            && !self.has_inbox
-            && !sampled(Some(self))
-            && !self.shared.recorder.is_on()
-            && !self.shared.is_simulated()
+        self.keeps_near() && !self.has_inbox && !self.shared.is_simulated()
     }
 
     /// Makes this the current worker of this thread while `inside` runs.
@@ -173,7 +189,11 @@ impl Worker {
                 CURRENT.with(|current| current.set(self.0));
             }
         }
-        let _restore = Restore(CURRENT.with(|current| current.replace(self)));
+        let outer = CURRENT.with(|current| current.replace(self));
+        if !ptr::eq(outer, self) {
+            self.outer.store(outer.cast_mut(), Relaxed);
+        }
+        let _restore = Restore(outer);
         inside()
     }
 
@@ -185,8 +205,12 @@ impl Worker {
         self.enter(|| {
             while self.slot().asked() == 0 || self.obey() {
                 self.run_own();
-                if !self.run_next() && self.shared.idle.is_closed() {
-                    break;
+                if !self.run_next() {
+                    if self.shared.idle.is_closed() {
+                        break;
+                    }
+                    // The search left the turn, and what was asked may be void by now.
+                    self.slot().begin_work();
                 }
             }
         });
@@ -199,6 +223,7 @@ impl Worker {
     fn obey(&self) -> bool {
         let slot = self.slot();
         if slot.asked() & PAUSE != 0 {
+            slot.leave_turn();
             slot.set_paused(true);
             self.shared.idle.leave(|| !self.shared.queues.all_empty());
             while slot.asked() & (PAUSE | STOP) == PAUSE {

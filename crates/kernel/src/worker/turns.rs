@@ -1,6 +1,9 @@
 //! How a turn begins, and what its end brings: rest, another place in line, or a hand-off.
 
-use std::mem;
+use std::{
+    mem::{self, ManuallyDrop},
+    ptr,
+};
 
 use crate::{
     entry::{Entry, InPlace, Opened},
@@ -40,10 +43,9 @@ impl Worker {
     #[inline(never)]
     pub(super) fn run_own(&self) {
         while self.slot().asked() == 0 && self.may_take_newest() {
-            let mut entry = self.pop_newest();
-            let ran = self.run(&mut entry);
-            mem::forget(entry);
-            if !ran {
+            // Used up by its turn, so it is never dropped, not even by a panic of ours.
+            let mut entry = ManuallyDrop::new(self.pop_newest());
+            if !self.run(&mut entry) {
                 return;
             }
         }
@@ -52,14 +54,12 @@ impl Worker {
     /// Runs what comes next from elsewhere, however long that takes to find.
     #[inline(never)]
     pub(super) fn run_next(&self) -> bool {
-        let mut entry = self.next().or_else(|| self.search());
-        let ran = self.run(&mut entry);
-        mem::forget(entry);
-        ran
+        let mut entry = ManuallyDrop::new(self.next().or_else(|| self.search()));
+        self.run(&mut entry)
     }
 
     /// Runs an entry where it is, if there is one, and whatever is handed off to after it. The
-    /// caller forgets the entry.
+    /// entry is used up.
     #[inline(always)]
     fn run(&self, entry: &mut Option<Entry>) -> bool {
         match Entry::open(entry) {
@@ -95,14 +95,19 @@ impl Worker {
         match strand.state().pop() {
             Pop::Run => return Some(strand),
             Pop::Requeue => {
-                let rank = &strand.header().rank;
-                self.shared.place_in(Some(self), Entry::strand(strand), rank, Place::Back);
+                self.to_the_back(strand);
             }
             Pop::Stale => {}
             Pop::Free => strand.free(),
         }
         assert!(self.stealing, "only a claim makes an entry stale, and only `Stealing` claims");
         None
+    }
+
+    fn to_the_back(&self, strand: StrandRef) {
+        // A copy: once its entry is placed, the strand may be run and freed by another worker.
+        let rank = strand.header().rank;
+        self.shared.place_in(Some(self), Entry::strand(strand), &rank, Place::Back);
     }
 
     /// A worker that was paused or stopped while it held a claim gives it back.
@@ -121,11 +126,10 @@ impl Worker {
         match begun {
             Begun::Strand(strand) => self.take_strand_turn(strand),
             Begun::Job(entry) => {
-                let mut entry = Some(entry);
+                let mut entry = ManuallyDrop::new(Some(entry));
                 if let Some(Opened::Job(job)) = Entry::open(&mut entry) {
                     self.take_job_turn(job);
                 }
-                mem::forget(entry);
                 Ended { strand: None, after: After::End, target: None }
             }
         }
@@ -141,7 +145,7 @@ impl Worker {
         }
         if let Some(target) = turn.take_target() {
             // A job has no further turn, so nothing is gained by claiming: a wake is enough.
-            self.shared.wake(target.0);
+            target.0.wake();
         }
         self.leave_turn(None, EventKind::End, started);
     }
@@ -265,8 +269,7 @@ impl Worker {
         match rest {
             Rest::Push => {
                 self.shared.stamp(Some(self), strand);
-                let rank = &strand.header().rank;
-                self.shared.place_in(Some(self), Entry::strand(strand), rank, Place::Back);
+                self.to_the_back(strand);
             }
             Rest::Free => strand.free(),
             Rest::Nothing => {}
@@ -276,8 +279,9 @@ impl Worker {
     /// Takes the turn of the strand that was handed to. Where the quantum is spent, or the
     /// discipline's order would be jumped, the hand-off is a wake.
     pub(super) fn claim(&self, target: &Strand) -> Option<StrandRef> {
-        if !self.keeps_near() || self.slot().asked() != 0 {
-            self.shared.wake(target.0);
+        let ours = ptr::eq(&*target.0.header().shared, &*self.shared);
+        if !ours || !self.keeps_near() || self.slot().asked() != 0 {
+            target.0.wake();
             return None;
         }
         match target.0.state().claim() {
