@@ -11,14 +11,14 @@ use super::{Entry, Job, Payload};
 /// An entry of `job` and of the first `size` bytes of `payload`.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
-pub(super) fn assemble(job: Job, payload: Payload, _size: usize) -> Entry {
-    Entry { job: Some(job), payload }
+pub(super) fn assemble(job: Option<Job>, payload: Payload, _size: usize) -> Entry {
+    Entry { job, payload }
 }
 
 /// An entry of `job` and of the first `size` bytes of `payload`.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-pub(super) fn assemble(job: Job, payload: Payload, size: usize) -> Entry {
+pub(super) fn assemble(job: Option<Job>, payload: Payload, size: usize) -> Entry {
     use std::{arch::x86_64::__m128i, mem::MaybeUninit};
 
     const { assert!(size_of::<Entry>() == 48 && align_of::<Entry>() == 16) };
@@ -30,7 +30,7 @@ pub(super) fn assemble(job: Job, payload: Payload, size: usize) -> Entry {
     // SAFETY: an entry is three lanes: the job and word 0, words 1 and 2, words 3 and 4 (asserted
     // above, and by its `repr(C)`). A lane beyond `size` may stay as it is.
     unsafe {
-        lanes.write(join(MaybeUninit::new(job as usize), word(0)));
+        lanes.write(join(MaybeUninit::new(job.map_or(0, |job| job as usize)), word(0)));
         if size > 8 {
             lanes.add(1).write(join(word(1), word(2)));
         }

@@ -51,12 +51,12 @@ pub(crate) struct InPlace<'a>(Job, &'a mut Payload);
 
 impl Entry {
     /// The entry of a strand; its LINKED flag was set by the caller.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn strand(strand: StrandRef) -> Entry {
         let mut payload = Payload::uninit();
         // SAFETY: the first word of five.
         unsafe { payload.as_mut_ptr().cast::<usize>().write(strand.into_raw() as usize) };
-        Entry { job: None, payload }
+        lanes::assemble(None, payload, mem::size_of::<usize>())
     }
 
     /// A job, in place if it fits.
@@ -75,7 +75,7 @@ impl Entry {
         let mut payload = Payload::uninit();
         // SAFETY: `job` and its callers have checked size and alignment.
         unsafe { payload.as_mut_ptr().cast::<F>().write(job) };
-        lanes::assemble(run_or_drop::<F>, payload, mem::size_of::<F>())
+        lanes::assemble(Some(run_or_drop::<F>), payload, mem::size_of::<F>())
     }
 
     /// Looks what the entry is, if there is one, without moving it. The caller must not use it
