@@ -98,6 +98,11 @@ impl Binary {
         if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
             command.env("LOOM_MAX_PREEMPTIONS", crate::models::PREEMPTIONS_MAX);
         }
+        if std::env::var_os("SHIFTWORK_SCHEDULES").is_none() {
+            // Schedules are random: enough of them that a defect is not missed by chance. One
+            // that is there shows early, so only sound code runs them all.
+            command.env("SHIFTWORK_SCHEDULES", "12000");
+        }
         let file = File::create(log)?;
         let mut child =
             command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
