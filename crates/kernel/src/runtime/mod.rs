@@ -112,8 +112,9 @@ impl Runtime {
     }
 
     /// Stops when all is done: from now on nothing is taken from outside, everything queued runs,
-    /// and all that these turns wake or submit. Strands that are idle then, and pending timers,
-    /// are dropped. Paused workers are resumed for it.
+    /// and all that these turns wake or submit. Pending timers are dropped then. Strands that are
+    /// idle get no further turn, and go with their last handle or waker; whoever waits for one is
+    /// told. Paused workers are resumed for it.
     ///
     /// It waits for as long as that takes; called from inside one of its own turns it does not
     /// wait. See [`shutdown_timeout`](Runtime::shutdown_timeout) for a deadline.
@@ -134,6 +135,8 @@ impl Runtime {
 
     /// As [`shutdown`](Runtime::shutdown), for `timeout` at most: then what is queued is dropped,
     /// and turns in progress are asked to end.
+    ///
+    /// Called from inside one of its own turns it does not wait, and stops at once.
     ///
     /// # Errors
     /// If a turn still runs at the deadline. Its thread ends when the turn does.
