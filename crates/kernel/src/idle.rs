@@ -20,7 +20,8 @@
 //!    If something is there, take yourself off again and search on. Otherwise park until
 //!    somebody took you off.
 //! 3. *Found work*: searching − 1; if that was the last searcher, fence and look at all queues;
-//!    if something is there, do as the one who placed it would have done.
+//!    if something is there, do as the one who placed it would have done. A worker that resumes
+//!    after a pause does the same: while all were paused the monitor napped beside a full queue.
 //! 4. *Nap*, *leave* and *close* are as *park*: say it, fence, look.
 //!
 //! 5. *Placed near*: a worker that places an entry between two searches looks at the word
@@ -349,6 +350,11 @@ impl Idle {
         if let Some(monitor) = monitor {
             monitor.unpark();
         }
+    }
+
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn is_napping(&self) -> bool {
+        self.load().has(NAPPING)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -91,3 +91,41 @@ fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use crate::{Runtime, Step, Turn, WorkerState, shared::Shared};
+
+    fn until_it_naps(shared: &Shared) {
+        while !shared.idle.is_napping() {
+            thread::yield_now();
+        }
+    }
+
+    /// The monitor naps beside a queue that nobody may serve. Whoever is resumed wakes it.
+    #[test]
+    fn turn_is_told_to_end_though_the_monitor_napped_when_its_worker_was_resumed() {
+        let builder = Runtime::builder().workers(1).quantum(Duration::from_micros(100));
+        let runtime = builder.build().unwrap();
+        let shared = &runtime.shared;
+        for _ in 0..100 {
+            runtime.pause();
+            while runtime.workers()[0] != WorkerState::Paused {
+                thread::yield_now();
+            }
+            let body = |turn: &mut Turn<'_>| {
+                while !turn.expired() {
+                    thread::yield_now();
+                }
+                Step::End(())
+            };
+            let (_, mut hog) = runtime.strand().start(body).unwrap();
+            let mut behind = runtime.compute(|_| ()).unwrap();
+            until_it_naps(shared);
+            runtime.resume();
+            assert_eq!((hog.join(), behind.join()), (Ok(()), Ok(())));
+        }
+    }
+}

@@ -231,6 +231,10 @@ impl Worker {
             }
             slot.set_paused(false);
             slot.begin_work();
+            // What waited meanwhile has called nobody who could come, and the monitor may nap: do
+            // as a searcher that found something.
+            let anything = || !self.shared.queues.all_empty();
+            self.shared.idle.search().found_work(anything, || self.shared.clock.now());
         }
         slot.asked() & STOP == 0
     }
