@@ -41,13 +41,14 @@ pub(crate) struct Entry {
 unsafe impl Send for Entry {}
 
 /// An entry in hand, which is used up by looking what it is.
-pub(crate) enum Opened<'a> {
+pub(crate) enum Opened {
     Strand(StrandRef),
-    Job(InPlace<'a>),
+    Job(InPlace),
 }
 
-/// A job that is about to run, where it lies. Its entry is used up.
-pub(crate) struct InPlace<'a>(Job, &'a mut Payload);
+/// A job that is about to run, where it lies. Its entry is used up, and what is left of it may be
+/// written over once the job has started.
+pub(crate) struct InPlace(Job, *mut Payload);
 
 impl Entry {
     /// The entry of a strand; its LINKED flag was set by the caller.
@@ -78,17 +79,21 @@ impl Entry {
         lanes::assemble(Some(run_or_drop::<F>), payload, mem::size_of::<F>())
     }
 
-    /// Looks what the entry is, if there is one, without moving it. The caller must not use it
-    /// afterwards, and forgets it instead of dropping it.
+    /// Looks what the entry is, without moving it. It is used up.
+    ///
+    /// # Safety
+    /// `entry` is one that the caller has to itself, stays where it is until it runs, and is not
+    /// used or dropped afterwards.
     #[inline(always)]
-    pub(crate) fn open(entry: &mut Option<Entry>) -> Option<Opened<'_>> {
-        let entry = entry.as_mut()?;
-        Some(match entry.job {
-            Some(job) => Opened::Job(InPlace(job, &mut entry.payload)),
+    pub(crate) unsafe fn open(entry: *mut Entry) -> Opened {
+        // SAFETY: by the caller's promise.
+        match unsafe { (*entry).job } {
+            // SAFETY: as above.
+            Some(job) => Opened::Job(InPlace(job, unsafe { &raw mut (*entry).payload })),
             // SAFETY: without a job the first word is what `Entry::strand` wrote, and the strand
             // is kept alive by its LINKED flag until the caller's pop.
-            None => Opened::Strand(unsafe { entry.strand_unchecked() }),
-        })
+            None => Opened::Strand(unsafe { (*entry).strand_unchecked() }),
+        }
     }
 
     /// The strand this entry is for, if it is for one.
@@ -107,7 +112,7 @@ impl Entry {
     }
 }
 
-impl InPlace<'_> {
+impl InPlace {
     /// Runs the job; a panic of the closure passes through.
     #[inline(always)]
     pub(crate) fn run(self, turn: &mut Turn<'_>) {

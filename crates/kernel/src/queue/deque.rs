@@ -1,100 +1,357 @@
-//! The deque and the global queue: crossbeam's, or in models a small one with the same interface.
+//! A worker's own deque: it pushes and takes at the near end, thieves take from the far end.
 //!
-//! crossbeam-deque can not run on our facade, so models trust it and put a lock and a `VecDeque`
-//! in its place. What matters of the interface: a worker pushes and pops at the near end (LIFO),
-//! thieves take from the far end, at most half of it; a batch from the global queue arrives so
-//! that its new owner pops it oldest first.
+//! Entries lie in a ring, numbered from `top`, the oldest, up to but not including `bottom`. The
+//! owner moves `bottom`; whoever takes the oldest moves `top`, always by one and always upwards.
+//! The owner needs no lock and no read-modify-write, unless it takes the very last entry. Thieves
+//! hold the ring's lock while they steal, so there is one at a time; the owner takes that lock only
+//! to make room.
+//!
+//! 1. *Nobody takes what another has.* The owner announces that it takes entry `b` (it lowers
+//!    `bottom`), fences, and looks at `top`; a thief looks at `top`, fences, and looks at
+//!    `bottom`. So of an owner and a thief that want the same entry at least one sees the other.
+//!    Then `top == b`: it is the last entry, and both settle it by a compare-and-swap of `top`,
+//!    which never comes back to a value that it had.
+//! 2. *A thief sees what was pushed.* Every store that a thief may read `bottom` from and find an
+//!    entry below releases; thieves acquire.
+//! 3. *Nobody writes where a thief reads.* A thief reads an entry only after it has moved `top`
+//!    past it, and still under the lock. The owner writes only below `limit`, one ring's length
+//!    above a `top` that it has read under the same lock: whatever lay in those slots was read
+//!    by then.
+//! 4. *An entry in place.* [`Deque::take`] leaves the entry in its slot, for its owner to move
+//!    out before anything else is pushed. Nobody else touches the slot meanwhile (1 and 3).
 
-#[cfg(not(any(loom, shuttle)))]
-pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
+use std::{cell::Cell, mem::MaybeUninit, ptr::NonNull, sync::Arc};
 
-#[cfg(any(loom, shuttle))]
-pub(crate) use model::{Injector, Steal, Stealer, Worker};
+use crossbeam_utils::CachePadded;
 
-#[cfg(any(loom, shuttle))]
-#[path = "model_deque.rs"]
-mod model;
+use crate::sync::{
+    Mutex, UnsafeCell,
+    atomic::{
+        AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release, SeqCst},
+        fence,
+    },
+};
 
-/// How many entries a worker takes from the global queue at once: one, and a batch.
-pub(crate) const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
+/// The shortest ring.
+const RING_MIN: usize = if cfg!(any(loom, shuttle)) { 2 } else { 256 };
 
-/// The next entry of the global queue; a batch behind it goes to `deque`, oldest on top.
-#[inline]
-pub(crate) fn take_batch<T>(global: &Injector<T>, deque: &Worker<T>) -> Option<T> {
-    settle(|| global.steal_batch_with_limit_and_pop(deque, BATCH + 1))
+/// A thief takes half of what is there, and at most so many at once.
+const HALF_MAX: usize = if cfg!(any(loom, shuttle)) { 2 } else { 32 };
+
+type Slot<T> = UnsafeCell<MaybeUninit<T>>;
+
+/// The owner's side.
+pub(crate) struct Deque<T> {
+    ends: Arc<Ends<T>>,
+    /// The owner's copies: of `bottom`, of how far it may write, and of where the ring is.
+    bottom: Cell<usize>,
+    limit: Cell<usize>,
+    slots: Cell<NonNull<Slot<T>>>,
+    mask: Cell<usize>,
 }
 
-/// The oldest entry of a deque or of the global queue, and nothing else.
-#[inline]
-pub(crate) fn settle<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
-    loop {
-        match steal() {
-            Steal::Success(entry) => return Some(entry),
-            Steal::Empty => return None,
-            Steal::Retry => crate::sync::spin_loop(),
+// SAFETY: entries are `Send`, and one thread at a time is the owner.
+unsafe impl<T: Send> Send for Deque<T> {}
+
+/// The side of the thieves.
+pub(crate) struct Stealer<T>(Arc<Ends<T>>);
+
+struct Ends<T> {
+    bottom: CachePadded<AtomicUsize>,
+    top: CachePadded<AtomicUsize>,
+    ring: Mutex<Ring<T>>,
+}
+
+/// Slots on the heap, a power of two of them. What is in them is the deque's business.
+struct Ring<T> {
+    slots: NonNull<Slot<T>>,
+    len: usize,
+}
+
+// SAFETY: the ring owns its slots, and whoever touches one has its entry (see above).
+unsafe impl<T: Send> Send for Ring<T> {}
+// SAFETY: as above; the ring itself is touched under its lock.
+unsafe impl<T: Send> Sync for Ends<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Ends<T> {}
+
+impl<T> Ring<T> {
+    fn new(len: usize) -> Ring<T> {
+        let slots: Box<[Slot<T>]> =
+            (0..len).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+        Ring { slots: NonNull::from(Box::leak(slots)).cast(), len }
+    }
+
+    fn slot(&self, index: usize) -> &Slot<T> {
+        // SAFETY: the masked index is below the length.
+        unsafe { self.slots.add(index & (self.len - 1)).as_ref() }
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        let slots = NonNull::slice_from_raw_parts(self.slots, self.len);
+        // SAFETY: `new` leaked such a box, and a ring is dropped once.
+        drop(unsafe { Box::from_raw(slots.as_ptr()) });
+    }
+}
+
+/// Moves an entry out of its slot.
+///
+/// # Safety
+/// There is one, and the caller has it to itself.
+unsafe fn read<T>(slot: &Slot<T>) -> T {
+    // SAFETY: by the caller's promise.
+    slot.with_mut(|entry| unsafe { (*entry).assume_init_read() })
+}
+
+impl<T> Deque<T> {
+    pub(crate) fn new() -> Deque<T> {
+        let ring = Ring::new(RING_MIN);
+        let (slots, mask) = (Cell::new(ring.slots), Cell::new(ring.len - 1));
+        Deque {
+            ends: Arc::new(Ends {
+                bottom: CachePadded::new(AtomicUsize::new(0)),
+                top: CachePadded::new(AtomicUsize::new(0)),
+                ring: Mutex::new(ring),
+            }),
+            bottom: Cell::new(0),
+            limit: Cell::new(RING_MIN),
+            slots,
+            mask,
+        }
+    }
+
+    pub(crate) fn stealer(&self) -> Stealer<T> {
+        Stealer(self.ends.clone())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&self, entry: T) {
+        let bottom = self.bottom.get();
+        if bottom == self.limit.get() {
+            self.make_room(1);
+        }
+        self.put(bottom, entry);
+        self.publish(bottom.wrapping_add(1));
+    }
+
+    /// Takes over entries that came as a batch, oldest first: the oldest will be on top.
+    #[inline(always)]
+    fn adopt(&self, batch: impl ExactSizeIterator<Item = T>) {
+        let n = batch.len();
+        self.reserve(n);
+        let above = self.bottom.get().wrapping_add(n);
+        for (i, entry) in batch.enumerate() {
+            self.put(above.wrapping_sub(i + 1), entry);
+        }
+        self.publish(above);
+    }
+
+    /// Makes sure that `n` entries have room.
+    #[inline(always)]
+    fn reserve(&self, n: usize) {
+        if self.limit.get().wrapping_sub(self.bottom.get()) < n {
+            self.make_room(n);
+        }
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: usize) -> &Slot<T> {
+        // SAFETY: the masked index is below the length of the ring, which only we replace.
+        unsafe { self.slots.get().add(index & self.mask.get()).as_ref() }
+    }
+
+    /// Writes an entry above the bottom and below the limit.
+    #[inline(always)]
+    fn put(&self, index: usize, entry: T) {
+        // SAFETY: nobody else touches a slot above the bottom and below the limit (3).
+        self.slot(index).with_mut(|slot| unsafe { (*slot).as_mut_ptr().write(entry) });
+    }
+
+    #[inline(always)]
+    fn publish(&self, bottom: usize) {
+        self.bottom.set(bottom);
+        self.ends.bottom.store(bottom, Release);
+    }
+
+    /// Takes the newest entry, which stays in its slot: the caller moves it out before it pushes.
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Option<&UnsafeCell<MaybeUninit<T>>> {
+        let ends = &*self.ends;
+        let bottom = self.bottom.get();
+        if ends.top.load(Relaxed) == bottom {
+            return None;
+        }
+        let newest = bottom.wrapping_sub(1);
+        // A thief may find an older entry below this bottom, so it releases too.
+        self.publish(newest);
+        fence(SeqCst);
+        if (newest.wrapping_sub(ends.top.load(Relaxed)) as isize) <= 0 {
+            return self.take_last(newest);
+        }
+        Some(self.slot(newest))
+    }
+
+    /// Takes the last entry, or a thief was faster.
+    #[cold]
+    fn take_last(&self, last: usize) -> Option<&UnsafeCell<MaybeUninit<T>>> {
+        let above = last.wrapping_add(1);
+        let ours = self.ends.top.compare_exchange(last, above, Relaxed, Relaxed).is_ok();
+        // Nothing is below this bottom, so it announces nothing.
+        self.bottom.set(above);
+        self.ends.bottom.store(above, Relaxed);
+        ours.then(|| self.slot(last))
+    }
+
+    /// Takes the newest entry.
+    pub(crate) fn pop(&self) -> Option<T> {
+        // SAFETY: `take` gives it to us alone.
+        self.take().map(|slot| unsafe { read(slot) })
+    }
+
+    /// Moves the limit up, or makes the ring longer.
+    #[cold]
+    fn make_room(&self, n: usize) {
+        let mut ring = self.ends.ring.lock();
+        let top = self.ends.top.load(Relaxed);
+        let needed = self.bottom.get().wrapping_sub(top) + n;
+        if needed > ring.len {
+            self.replace(&mut ring, top, needed.next_power_of_two());
+        }
+        self.limit.set(top.wrapping_add(ring.len));
+    }
+
+    /// Before the owner sleeps: gives the memory of a ring that has grown back.
+    pub(crate) fn tidy(&self) {
+        if self.mask.get() >= 16 * RING_MIN && self.is_empty() {
+            let mut ring = self.ends.ring.lock();
+            let top = self.ends.top.load(Relaxed);
+            self.replace(&mut ring, top, RING_MIN);
+            self.limit.set(top.wrapping_add(RING_MIN));
+        }
+    }
+
+    /// Moves all from `top` to `bottom` to another ring. Thieves wait for the lock meanwhile.
+    fn replace(&self, ring: &mut Ring<T>, top: usize, len: usize) {
+        let other = Ring::<T>::new(len);
+        for i in 0..self.bottom.get().wrapping_sub(top) {
+            let index = top.wrapping_add(i);
+            // SAFETY: it is below the bottom, which only we move, and no thief can take it.
+            let entry = unsafe { read(ring.slot(index)) };
+            other.slot(index).with_mut(|slot| {
+                // SAFETY: nobody else knows this ring yet.
+                unsafe { (*slot).as_mut_ptr().write(entry) };
+            });
+        }
+        self.slots.set(other.slots);
+        self.mask.set(len - 1);
+        *ring = other;
+    }
+}
+
+impl<T> Ends<T> {
+    fn len(&self) -> usize {
+        let top = self.top.load(Relaxed);
+        let waiting = self.bottom.load(Relaxed).wrapping_sub(top) as isize;
+        waiting.max(0) as usize
+    }
+
+    /// Takes the oldest entry. The caller holds the lock.
+    fn steal(&self, ring: &Ring<T>) -> Option<T> {
+        let top = self.top.load(Relaxed);
+        fence(SeqCst);
+        let bottom = self.bottom.load(Acquire);
+        if bottom.wrapping_sub(top) as isize <= 0 {
+            return None;
+        }
+        let ours = self.top.compare_exchange(top, top.wrapping_add(1), Relaxed, Relaxed).is_ok();
+        // SAFETY: nobody else gets past this value of `top`, so the entry is ours (1); it was
+        // there (2), and nobody writes over it while we hold the lock (3).
+        ours.then(|| unsafe { read(ring.slot(top)) })
+    }
+}
+
+impl<T> Drop for Ends<T> {
+    fn drop(&mut self) {
+        let ring = self.ring.lock();
+        while let Some(entry) = self.steal(&ring) {
+            drop(entry);
         }
     }
 }
 
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use crate::{
-        idle::{Idle, Parked},
-        sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    };
-    use std::sync::Arc;
-
-    struct Pool {
-        idle: Idle,
-        global: Injector<u8>,
-        stealer: Stealer<u8>,
-        ran: AtomicUsize,
+impl<T> Stealer<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
-    /// The hand-over from the global queue to a worker's deque: while the batch is in nobody's
-    /// queue, another worker may look and park. The one that moved it must call.
-    #[test]
-    fn batch_moved_while_another_parks_is_seen_by_it() {
-        loom::model(|| {
-            let deque = Worker::new_lifo();
-            let pool = Arc::new(Pool {
-                idle: Idle::new(2),
-                global: Injector::new(),
-                stealer: deque.stealer(),
-                ran: AtomicUsize::new(0),
-            });
-            pool.global.push(1);
-            pool.global.push(2);
-            let other = loom::thread::spawn({
-                let pool = pool.clone();
-                move || {
-                    let anything = || !pool.global.is_empty() || !pool.stealer.is_empty();
-                    let mine = Worker::new_lifo();
-                    let mut searching = pool.idle.search();
-                    loop {
-                        let found = take_batch(&pool.global, &mine)
-                            .or_else(|| settle(|| pool.stealer.steal_batch_and_pop(&mine)));
-                        if found.is_some() {
-                            searching.found_work(anything, || 0);
-                            return pool.ran.fetch_add(1 + mine.len(), Relaxed);
-                        }
-                        let Parked::Search(again) = searching.park(1, anything, anything) else {
-                            return 0;
-                        };
-                        searching = again;
-                    }
-                }
-            });
-            // This worker moves a batch, then is busy for ever with the first of it.
-            if take_batch(&pool.global, &deque).is_some() {
-                pool.ran.fetch_add(1, Relaxed);
-                let _ = pool.idle.placed(|| 0);
-                other.join().unwrap();
-                assert_eq!(pool.ran.load(Relaxed), 2, "an entry was left behind a busy worker");
-            } else {
-                other.join().unwrap();
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes the oldest entry.
+    pub(crate) fn steal(&self) -> Option<T> {
+        if self.is_empty() { None } else { self.0.steal(&self.0.ring.lock()) }
+    }
+
+    /// Takes half of the entries, from the far end: returns the oldest, and gives the others to
+    /// the caller's own deque, the older on top.
+    pub(crate) fn steal_half(&self, own: &Deque<T>) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut batch: [MaybeUninit<T>; HALF_MAX] = [const { MaybeUninit::uninit() }; HALF_MAX];
+        let mut taken = 0;
+        {
+            // The batch leaves the lock before it enters the other deque: two who steal from each
+            // other do not wait for each other.
+            let ring = self.0.ring.lock();
+            let half = self.len().div_ceil(2).min(HALF_MAX);
+            while taken < half
+                && let Some(entry) = self.0.steal(&ring)
+            {
+                batch[taken].write(entry);
+                taken += 1;
             }
-        });
+        }
+        // SAFETY: the first `taken` were written, and each is read once.
+        let mut batch = batch[..taken].iter().map(|entry| unsafe { entry.assume_init_read() });
+        let oldest = batch.next()?;
+        own.adopt(batch);
+        Some(oldest)
     }
 }
+
+/// How many entries a worker takes from a line at once: one, and a batch.
+pub(crate) const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
+
+impl<T> super::line::Line<T> {
+    /// The next entry of the line; a batch behind it goes to `own`, oldest on top.
+    #[inline]
+    pub(crate) fn take_batch(&self, own: &Deque<T>) -> Option<T> {
+        own.reserve(BATCH);
+        self.take(BATCH + 1, |batch| {
+            let oldest = batch.next();
+            own.adopt(batch);
+            oldest
+        })?
+    }
+}
+
+#[cfg(all(test, loom))]
+#[path = "deque_models.rs"]
+mod models;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "deque_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@
 
 pub(crate) mod deque;
 pub(crate) mod feedback;
+pub(crate) mod line;
 pub(crate) mod priority;
 
 use std::time::Duration;
@@ -15,11 +16,7 @@ use crossbeam_utils::CachePadded;
 use crate::{
     attributes::Rank,
     entry::Entry,
-    queue::{
-        deque::{Injector, Stealer},
-        feedback::FeedbackQueue,
-        priority::PriorityQueue,
-    },
+    queue::{deque::Stealer, feedback::FeedbackQueue, line::Line, priority::PriorityQueue},
 };
 
 /// The order in which queued strands and jobs get their turns.
@@ -122,7 +119,7 @@ pub enum Discipline {
 
 /// A queue in the order of a discipline.
 pub(crate) enum Queue {
-    Fifo(Injector<Entry>),
+    Fifo(Line<Entry>),
     Priority(PriorityQueue),
     Feedback(FeedbackQueue),
 }
@@ -130,7 +127,7 @@ pub(crate) enum Queue {
 impl Queue {
     fn new(discipline: Discipline) -> Queue {
         match discipline {
-            Discipline::Fifo | Discipline::Stealing => Queue::Fifo(Injector::new()),
+            Discipline::Fifo | Discipline::Stealing => Queue::Fifo(Line::new()),
             Discipline::Priority { ageing } => Queue::Priority(PriorityQueue::new(ageing)),
             Discipline::Feedback { levels, .. } => Queue::Feedback(FeedbackQueue::new(levels)),
         }
@@ -148,7 +145,7 @@ impl Queue {
     #[inline]
     pub(crate) fn pop(&self) -> Option<Entry> {
         match self {
-            Queue::Fifo(queue) => deque::settle(|| queue.steal()),
+            Queue::Fifo(queue) => queue.pop(),
             Queue::Priority(queue) => queue.pop(),
             Queue::Feedback(queue) => queue.pop(),
         }
@@ -214,6 +211,6 @@ impl Queues {
         self.global
             .pop()
             .or_else(|| self.inboxes.iter().find_map(|inbox| inbox.pop()))
-            .or_else(|| self.stealers.iter().find_map(|deque| deque::settle(|| deque.steal())))
+            .or_else(|| self.stealers.iter().find_map(Stealer::steal))
     }
 }

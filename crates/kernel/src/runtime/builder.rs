@@ -8,7 +8,7 @@ use crate::{
     idle::WORKERS_MAX,
     monitor,
     placement::Placement,
-    queue::{Discipline, Queues, deque},
+    queue::{Discipline, Queues, deque::Deque},
     record::Recorder,
     report::{self, Report, Reporter},
     runtime::{Crew, Runtime, handle::Handle, worker_main},
@@ -164,10 +164,9 @@ impl Builder {
     ) -> Result<Plan, BuildError> {
         let workers = self.worker_count()?;
         let config = self.config()?;
-        let deques: Vec<deque::Worker<Entry>> =
-            (0..workers).map(|_| deque::Worker::new_lifo()).collect();
+        let deques: Vec<Deque<Entry>> = (0..workers).map(|_| Deque::new()).collect();
         let stealers = if config.discipline == Discipline::Stealing {
-            deques.iter().map(deque::Worker::stealer).collect()
+            deques.iter().map(Deque::stealer).collect()
         } else {
             Vec::new()
         };

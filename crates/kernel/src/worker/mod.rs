@@ -26,7 +26,7 @@ use crate::{
     metrics::SAMPLE,
     panics,
     placement::Placement,
-    queue::{Discipline, deque},
+    queue::{Discipline, deque::Deque},
     record::EventKind,
     shared::Shared,
     slot::{PAUSE, STOP, Slot},
@@ -51,7 +51,7 @@ pub(crate) struct Worker {
     /// Ours of `shared.slots`.
     slot: Arc<CachePadded<Slot>>,
     pub(crate) id: usize,
-    deque: deque::Worker<Entry>,
+    deque: Deque<Entry>,
     dice: RefCell<Dice>,
     stealing: bool,
     has_inbox: bool,
@@ -118,12 +118,7 @@ pub(crate) fn sampled(worker: Option<&Worker>) -> bool {
 }
 
 impl Worker {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        id: usize,
-        deque: deque::Worker<Entry>,
-        seed: u64,
-    ) -> Worker {
+    pub(crate) fn new(shared: Arc<Shared>, id: usize, deque: Deque<Entry>, seed: u64) -> Worker {
         let stealing = shared.config.discipline == Discipline::Stealing;
         let has_inbox = !shared.queues.inboxes.is_empty();
         let exact = matches!(shared.config.placement, Placement::Fastest);

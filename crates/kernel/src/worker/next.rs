@@ -11,15 +11,8 @@
 use std::iter;
 
 use crate::{
-    attributes::Rank,
-    entry::Entry,
-    queue::{
-        Queue,
-        deque::{self, settle},
-    },
-    record::EventKind,
-    sync::atomic::Ordering::Relaxed,
-    worker::Worker,
+    attributes::Rank, entry::Entry, queue::Queue, record::EventKind,
+    sync::atomic::Ordering::Relaxed, worker::Worker,
 };
 
 /// The worker looks at the global queue first every so many turns.
@@ -43,7 +36,13 @@ impl Worker {
         true
     }
 
+    /// Our newest entry, which stays where it is until its turn has begun.
     #[inline(always)]
+    pub(super) fn take_newest(&self) -> Option<*mut Entry> {
+        self.near.set(self.near.get().saturating_sub(1));
+        self.deque.take().map(|slot| slot.with_mut(<*mut _>::cast))
+    }
+
     pub(super) fn pop_newest(&self) -> Option<Entry> {
         self.near.set(self.near.get().saturating_sub(1));
         self.deque.pop()
@@ -83,7 +82,7 @@ impl Worker {
     pub(super) fn next_in_line(&self) -> Option<Entry> {
         let entry = self.inbox().and_then(Queue::pop).or_else(|| {
             let Queue::Fifo(global) = &*self.shared.queues.global else { return None };
-            let entry = deque::take_batch(global, &self.deque)?;
+            let entry = global.take_batch(&self.deque)?;
             self.near.set(0);
             self.batch_arrived();
             Some(entry)
@@ -140,8 +139,7 @@ impl Worker {
     }
 
     pub(super) fn oldest(&self) -> Option<Entry> {
-        let deque = self.shared.queues.stealers.get(self.id)?;
-        settle(|| deque.steal())
+        self.shared.queues.stealers.get(self.id)?.steal()
     }
 
     pub(super) fn inbox(&self) -> Option<&Queue> {
@@ -159,7 +157,7 @@ impl Worker {
             .filter(|v| *v != self.id)
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
-                    && let Some(entry) = settle(|| deque.steal_batch_and_pop(&self.deque))
+                    && let Some(entry) = deque.steal_half(&self.deque)
                 {
                     self.near.set(0);
                     self.batch_arrived();

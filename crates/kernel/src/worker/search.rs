@@ -57,6 +57,7 @@ impl Worker {
     pub(super) fn note_park(&self, now: Nanos) {
         self.slot().counters.parks.add(1);
         self.record(EventKind::Park, None);
+        self.deque.tidy();
         // In models time stands still, and so would the monitor that makes good for a hold.
         if !cfg!(any(loom, shuttle)) {
             let stay = now.saturating_sub(self.unparked_at.get());

@@ -43,31 +43,30 @@ impl Worker {
     #[inline(never)]
     pub(super) fn run_own(&self) {
         while self.slot().asked() == 0 && self.may_take_newest() {
-            // Used up by its turn, so it is never dropped, not even by a panic of ours.
-            let mut entry = ManuallyDrop::new(self.pop_newest());
-            if !self.run(&mut entry) {
-                return;
-            }
+            let Some(entry) = self.take_newest() else { return };
+            // SAFETY: it is ours, and its job leaves the slot before it pushes anything there.
+            self.run(unsafe { Entry::open(entry) });
         }
     }
 
     /// Runs what comes next from elsewhere, however long that takes to find.
     #[inline(never)]
     pub(super) fn run_next(&self) -> bool {
-        let mut entry = ManuallyDrop::new(self.next().or_else(|| self.search()));
-        self.run(&mut entry)
+        let Some(entry) = self.next().or_else(|| self.search()) else { return false };
+        // Used up by its turn, so it is never dropped, not even by a panic of ours.
+        let mut entry = ManuallyDrop::new(entry);
+        // SAFETY: it is ours, stays here, and is not used afterwards.
+        self.run(unsafe { Entry::open(&raw mut *entry) });
+        true
     }
 
-    /// Runs an entry where it is, if there is one, and whatever is handed off to after it. The
-    /// entry is used up.
+    /// Runs an entry, and whatever is handed off to after it.
     #[inline(always)]
-    fn run(&self, entry: &mut Option<Entry>) -> bool {
-        match Entry::open(entry) {
-            Some(Opened::Job(job)) => self.take_job_turn(job),
-            Some(Opened::Strand(strand)) => self.run_strand(strand),
-            None => return false,
+    fn run(&self, entry: Opened) {
+        match entry {
+            Opened::Job(job) => self.take_job_turn(job),
+            Opened::Strand(strand) => self.run_strand(strand),
         }
-        true
     }
 
     #[inline(never)]
@@ -126,8 +125,9 @@ impl Worker {
         match begun {
             Begun::Strand(strand) => self.take_strand_turn(strand),
             Begun::Job(entry) => {
-                let mut entry = ManuallyDrop::new(Some(entry));
-                if let Some(Opened::Job(job)) = Entry::open(&mut entry) {
+                let mut entry = ManuallyDrop::new(entry);
+                // SAFETY: as in `run_next`.
+                if let Opened::Job(job) = unsafe { Entry::open(&raw mut *entry) } {
                     self.take_job_turn(job);
                 }
                 Ended { strand: None, after: After::End, target: None }
@@ -136,7 +136,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(super) fn take_job_turn(&self, job: InPlace<'_>) {
+    pub(super) fn take_job_turn(&self, job: InPlace) {
         let started = self.enter_turn(None);
         let mut turn = Turn::new(self, None);
         if let Err(payload) = panics::catch(|| job.run(&mut turn)) {

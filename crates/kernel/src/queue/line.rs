@@ -1,0 +1,268 @@
+//! The line: a queue without bound that every thread may push to, oldest first.
+//!
+//! Entries lie in blocks of [`CAP`] slots, chained in order. Those who push compete for the next
+//! number at the tail, without a lock; those who take hold the head's lock, and take many at a
+//! time. A block that is used up is kept for the tail: blocks that one thread allocates and another
+//! frees are what makes an allocator slow.
+//!
+//! Numbers run over all blocks, [`LAP`] for each: one for each slot, and one more, which stands for
+//! *the next block is being put there*.
+//!
+//! 1. *One thread per slot.* Who moves the tail from a number to the next owns that slot. The tail
+//!    points to the block of its number: the block is stored before the number of its first slot is
+//!    released, and not changed before that lap's last number has passed. Who reads the number,
+//!    then the block, and then moves the number on, had the right block, since numbers never come
+//!    back.
+//! 2. *An entry is read once it is whole.* Who pushes writes the entry, then releases the slot's
+//!    mark, which is its number plus one; who takes acquires it. A mark of an earlier use of the
+//!    block is smaller.
+//! 3. *A block is left when nobody needs it.* The taker leaves a block after it has seen all its
+//!    marks. The one who pushed to its last slot has stored the next block before it released that
+//!    mark. So nobody writes to the block any more, and the next one is known.
+//! 4. *A block comes back clean.* It passes from taker to pusher under the lock of the spare ones,
+//!    and from that pusher to the others by the tail's number.
+//!
+//! Whoever has pushed is found by [`Line::is_empty`] from the moment the tail has moved. A taker
+//! that comes before the entry is whole finds nothing yet; it looks again, as for any entry that it
+//! has seen and not got.
+
+use std::{mem::MaybeUninit, ptr};
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{
+    self, Mutex, UnsafeCell,
+    atomic::{
+        AtomicPtr, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+/// Slots in a block: with its head, a block of strands and jobs fills a page.
+const CAP: usize = if cfg!(any(loom, shuttle)) { 2 } else { 63 };
+/// Numbers per block.
+const LAP: usize = CAP + 1;
+
+/// Used blocks that are kept.
+const SPARE_MAX: usize = if cfg!(any(loom, shuttle)) { 1 } else { 1024 };
+
+pub(crate) struct Line<T> {
+    tail: CachePadded<Tail<T>>,
+    head: CachePadded<Mutex<Head<T>>>,
+    /// The head's number, for all to see.
+    served: CachePadded<AtomicUsize>,
+    spare: CachePadded<Mutex<Vec<Box<Block<T>>>>>,
+}
+
+struct Tail<T> {
+    number: AtomicUsize,
+    block: AtomicPtr<Block<T>>,
+}
+
+struct Head<T> {
+    number: usize,
+    block: *mut Block<T>,
+}
+
+// One cache line each, where an entry is of the usual size.
+#[repr(align(64))]
+struct Slot<T> {
+    mark: AtomicUsize,
+    entry: UnsafeCell<MaybeUninit<T>>,
+}
+
+#[repr(align(64))]
+struct Block<T> {
+    next: AtomicPtr<Block<T>>,
+    slots: [Slot<T>; CAP],
+}
+
+// SAFETY: entries are `Send`; who may touch a slot or a block is argued above.
+unsafe impl<T: Send> Send for Line<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Line<T> {}
+
+/// Entries that are whole and taken: the head moves past them.
+pub(crate) struct Batch<'a, T>(std::slice::Iter<'a, Slot<T>>);
+
+impl<T> Iterator for Batch<'_, T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<T> {
+        // SAFETY: it is whole (2), and read once.
+        let read =
+            |slot: &Slot<T>| slot.entry.with_mut(|entry| unsafe { (*entry).assume_init_read() });
+        self.0.next().map(read)
+    }
+
+    #[inline(always)]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<T> ExactSizeIterator for Batch<'_, T> {}
+
+impl<T> Block<T> {
+    fn new() -> Box<Block<T>> {
+        Box::new(Block {
+            next: AtomicPtr::new(ptr::null_mut()),
+            slots: std::array::from_fn(|_| Slot {
+                mark: AtomicUsize::new(0),
+                entry: UnsafeCell::new(MaybeUninit::uninit()),
+            }),
+        })
+    }
+}
+
+impl<T> Line<T> {
+    pub(crate) fn new() -> Line<T> {
+        let block = Box::into_raw(Block::new());
+        let tail = Tail { number: AtomicUsize::new(0), block: AtomicPtr::new(block) };
+        Line {
+            tail: CachePadded::new(tail),
+            head: CachePadded::new(Mutex::new(Head { number: 0, block })),
+            served: CachePadded::new(AtomicUsize::new(0)),
+            spare: CachePadded::new(Mutex::new(Vec::new())),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&self, entry: T) {
+        let (number, block) = self.claim();
+        // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
+        let slot = unsafe { &(&(*block).slots)[number % LAP] };
+        // SAFETY: as above.
+        slot.entry.with_mut(|to| unsafe { (*to).as_mut_ptr().write(entry) });
+        slot.mark.store(number.wrapping_add(1), Release);
+    }
+
+    /// Makes the next slot ours.
+    #[inline(always)]
+    fn claim(&self) -> (usize, *mut Block<T>) {
+        let tail = &*self.tail;
+        loop {
+            let number = tail.number.load(Acquire);
+            let block = tail.block.load(Relaxed);
+            if number % LAP >= CAP - 1 {
+                match self.claim_last(number, block) {
+                    Some(claimed) => return claimed,
+                    None => continue,
+                }
+            }
+            let next = number.wrapping_add(1);
+            if tail.number.compare_exchange_weak(number, next, Relaxed, Relaxed).is_ok() {
+                return (number, block);
+            }
+        }
+    }
+
+    /// Makes the last slot of a block ours, and puts the next block there. `None`: look again.
+    #[cold]
+    fn claim_last(&self, number: usize, block: *mut Block<T>) -> Option<(usize, *mut Block<T>)> {
+        if number % LAP == CAP {
+            sync::spin_loop();
+            return None;
+        }
+        let tail = &*self.tail;
+        // Before we own the slot, so that nobody waits for the allocator.
+        let next = self.fresh();
+        let passed = number.wrapping_add(1);
+        if tail.number.compare_exchange(number, passed, Relaxed, Relaxed).is_err() {
+            self.keep(next);
+            return None;
+        }
+        let next = Box::into_raw(next);
+        tail.block.store(next, Relaxed);
+        tail.number.store(passed.wrapping_add(1), Release);
+        // SAFETY: the block is not left before we mark its last slot (3).
+        unsafe { (*block).next.store(next, Relaxed) };
+        Some((number, block))
+    }
+
+    fn fresh(&self) -> Box<Block<T>> {
+        let spare = self.spare.lock().pop();
+        spare.unwrap_or_else(Block::new)
+    }
+
+    fn keep(&self, block: Box<Block<T>>) {
+        let mut spare = self.spare.lock();
+        if spare.len() < SPARE_MAX {
+            spare.push(block);
+        }
+    }
+
+    /// Takes up to `most` of the oldest entries of one block; `user` must take them all.
+    #[inline]
+    pub(crate) fn take<R>(
+        &self,
+        most: usize,
+        user: impl FnOnce(&mut Batch<'_, T>) -> R,
+    ) -> Option<R> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut head = self.head.lock();
+        let first = head.number;
+        // SAFETY: the head's block is alive until the head leaves it, which only we do.
+        let slots = unsafe { &(&(*head.block).slots)[first % LAP..] };
+        let whole =
+            |(i, slot): &(usize, &Slot<T>)| slot.mark.load(Acquire) == first.wrapping_add(i + 1);
+        let n = slots.iter().take(most).enumerate().take_while(whole).count();
+        if n == 0 {
+            return None;
+        }
+        let mut batch = Batch(slots[..n].iter());
+        let result = user(&mut batch);
+        assert_eq!(batch.0.len(), 0, "left an entry behind");
+        head.number = first.wrapping_add(n);
+        if head.number % LAP == CAP {
+            self.leave_block(&mut head);
+        }
+        self.served.store(head.number, Relaxed);
+        Some(result)
+    }
+
+    #[cold]
+    fn leave_block(&self, head: &mut Head<T>) {
+        // SAFETY: every slot of it was marked and read, so nobody else uses it any more (3).
+        let block = unsafe { Box::from_raw(head.block) };
+        head.block = block.next.load(Relaxed);
+        head.number = head.number.wrapping_add(1);
+        self.keep(block);
+    }
+
+    /// Takes the oldest entry.
+    #[inline]
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.take(1, |batch| batch.next())?
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        let served = self.served.load(Relaxed);
+        self.tail.number.load(Relaxed).wrapping_sub(served) as isize <= 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let served = self.served.load(Relaxed);
+        let tail = self.tail.number.load(Relaxed);
+        let entries = |number: usize| number / LAP * CAP + (number % LAP).min(CAP);
+        entries(tail).saturating_sub(entries(served))
+    }
+}
+
+impl<T> Drop for Line<T> {
+    fn drop(&mut self) {
+        while let Some(entry) = self.pop() {
+            drop(entry);
+        }
+        // SAFETY: nobody else is there, and the head's block is the last.
+        drop(unsafe { Box::from_raw(self.head.lock().block) });
+    }
+}
+
+#[cfg(all(test, loom))]
+#[path = "line_models.rs"]
+mod models;

@@ -1,0 +1,96 @@
+//! Models of the line: pushers that compete for slots, takers that follow them, blocks of two.
+
+use super::*;
+use loom::thread;
+use std::sync::Arc;
+
+fn check(bound: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(bound);
+    builder.check(model);
+}
+
+fn pusher(line: &Arc<Line<Box<u32>>>, entries: impl IntoIterator<Item = u32>) -> impl FnOnce() {
+    let entries: Vec<u32> = entries.into_iter().collect();
+    let line = line.clone();
+    let thread = thread::spawn(move || entries.into_iter().for_each(|e| line.push(Box::new(e))));
+    move || thread.join().unwrap()
+}
+
+fn drain(line: &Line<Box<u32>>) -> Vec<u32> {
+    std::iter::from_fn(|| line.pop()).map(|entry| *entry).collect()
+}
+
+/// Rules 1 and 4: two who push across the border of a block.
+#[test]
+fn two_pushers_get_slots_of_their_own_across_blocks() {
+    check(3, || {
+        let line = Arc::new(Line::new());
+        line.push(Box::new(0));
+        let other = pusher(&line, [10, 11]);
+        line.push(Box::new(1));
+        line.push(Box::new(2));
+        other();
+        let all = drain(&line);
+        let of = |decade: u32| all.iter().copied().filter(|e| e / 10 == decade).collect::<Vec<_>>();
+        assert_eq!((of(0), of(1)), (vec![0, 1, 2], vec![10, 11]), "in order for each pusher");
+        assert_eq!(line.len(), 0);
+    });
+}
+
+/// Rules 2 and 3: a taker follows close behind a pusher, over a border.
+#[test]
+fn taker_behind_a_pusher_gets_whole_entries_in_order() {
+    check(4, || {
+        let line = Arc::new(Line::new());
+        let other = pusher(&line, [1, 2, 3]);
+        let mut all: Vec<u32> = (0..3).filter_map(|_| line.pop()).map(|entry| *entry).collect();
+        other();
+        all.extend(drain(&line));
+        assert_eq!(all, [1, 2, 3]);
+    });
+}
+
+/// Rule 4: the taker leaves blocks that the pusher then uses again.
+#[test]
+fn block_that_was_left_is_used_again() {
+    check(3, || {
+        let line = Arc::new(Line::new());
+        line.push(Box::new(1));
+        line.push(Box::new(2));
+        let other = pusher(&line, [3, 4, 5, 6]);
+        let mut all: Vec<u32> = (0..4).filter_map(|_| line.pop()).map(|entry| *entry).collect();
+        other();
+        all.extend(drain(&line));
+        assert_eq!(all, [1, 2, 3, 4, 5, 6]);
+    });
+}
+
+/// Two takers, each with a batch: nothing is taken twice or left.
+#[test]
+fn two_takers_do_not_share_an_entry() {
+    check(3, || {
+        let line = Arc::new(Line::new());
+        (1..4).for_each(|e| line.push(Box::new(e)));
+        let other = thread::spawn({
+            let line = line.clone();
+            move || line.take(2, |batch| batch.map(|e| *e).collect::<Vec<_>>()).unwrap_or_default()
+        });
+        let ours = line.take(2, |batch| batch.map(|e| *e).collect::<Vec<_>>()).unwrap_or_default();
+        let mut all = [ours, other.join().unwrap(), drain(&line)].concat();
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3]);
+    });
+}
+
+/// What was pushed before is seen: a line is not empty for one who comes after the push.
+#[test]
+fn line_dropped_with_entries_drops_them() {
+    loom::model(|| {
+        let line = Arc::new(Line::new());
+        let other = pusher(&line, [1, 2, 3]);
+        other();
+        assert!(!line.is_empty());
+        assert_eq!(line.len(), 3);
+    });
+}
