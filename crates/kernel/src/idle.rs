@@ -138,6 +138,22 @@ impl Idle {
         word.wants_help() && self.call_for_help(now)
     }
 
+    /// Rule 1 for a thread that has just claimed a spot in a line, by a SeqCst step of its tail:
+    /// whether somebody must be called once the spot is filled.
+    ///
+    /// The line is not empty from that step on, so it is the store of rule 1. The step and this
+    /// load are both SeqCst, which is as good as a fence between them: in their one order, if the
+    /// parker's look missed the step its fence comes before the step, and if this load missed the
+    /// parker its fence comes after the load; both can not be. To fence after the spot is filled
+    /// would mean to wait until the entry has come from the taker's cache.
+    #[inline]
+    pub(crate) fn claimed(&self) -> bool {
+        // loom takes SeqCst for AcqRel, except in fences.
+        #[cfg(loom)]
+        fence(SeqCst);
+        Word(self.word.load(SeqCst)).wants_help()
+    }
+
     /// Rule 5: rule 1 without the fence, for a worker that is at work.
     #[inline]
     #[must_use = "an entry placed in a closed runtime must be taken back"]
@@ -157,7 +173,8 @@ impl Idle {
 
     /// Unparks somebody, or leaves it to the monitor where that would not pay.
     #[cold]
-    fn call_for_help(&self, now: impl FnOnce() -> Nanos) -> bool {
+    #[must_use = "an entry placed in a closed runtime must be taken back"]
+    pub(crate) fn call_for_help(&self, now: impl FnOnce() -> Nanos) -> bool {
         let word = self.load();
         let somebody_is_awake = word.parked() < self.workers;
         if somebody_is_awake && !word.has(CLOSED) && self.damper.holds(now) {

@@ -76,6 +76,21 @@ fn placed_while_parking_is_run() {
     });
 }
 
+/// Rule 1 for a spot in a line: claimed while the worker parks, it is found or the worker is
+/// unparked.
+#[test]
+fn claimed_while_parking_is_run() {
+    loom::model(|| {
+        let pool = Pool::new(1);
+        let worker = start(&pool, 0);
+        pool.queue.fetch_add(1, Relaxed);
+        if pool.idle.claimed() {
+            let _ = pool.idle.call_for_help(|| 0);
+        }
+        assert!(worker.join().unwrap());
+    });
+}
+
 /// Rule 3: two entries placed while one worker searches; it takes one, the other must not be
 /// left to a worker that is parked.
 #[test]

@@ -15,7 +15,7 @@ use crate::{
     idle::Idle,
     metrics::Count,
     placement::Placement,
-    queue::{Discipline, Queues},
+    queue::{Discipline, Queue, Queues},
     record::{EventKind, Recorder},
     report::{Report, Reporter},
     sim::events::Events,
@@ -162,10 +162,20 @@ impl Shared {
         self.queues.inboxes.is_empty() && worker::is_outside()
     }
 
+    /// Places an entry of which nothing is said. It is made when its place is known, so that it
+    /// is written there and nowhere before.
     #[inline(always)]
-    pub(crate) fn push_to_global(&self, entry: Entry) {
-        self.queues.global.push(entry, &Rank::default());
-        self.placed();
+    pub(crate) fn push_to_global(&self, entry: impl FnOnce() -> Entry) {
+        let Queue::Fifo(line) = &*self.queues.global else {
+            self.queues.global.push(entry(), &Rank::default());
+            return self.placed();
+        };
+        let spot = line.claim();
+        let call = self.idle.claimed();
+        spot.fill(entry());
+        if call && self.idle.call_for_help(|| self.clock.now()) {
+            self.drop_all();
+        }
     }
 
     /// Rule 1 of the idle protocol: something was placed where everyone looks.

@@ -40,6 +40,12 @@ pub(crate) struct Entry {
 // SAFETY: jobs are made from closures that are `Send`, strands may be run by any worker.
 unsafe impl Send for Entry {}
 
+/// Whether a job needs no box.
+#[inline(always)]
+pub(crate) const fn lies_inline<F>(_: &F) -> bool {
+    mem::size_of::<F>() <= INLINE && mem::align_of::<F>() <= mem::align_of::<usize>()
+}
+
 /// An entry in hand, which is used up by looking what it is.
 pub(crate) enum Opened {
     Strand(StrandRef),
@@ -63,7 +69,7 @@ impl Entry {
     /// A job, in place if it fits.
     #[inline(always)]
     pub(crate) fn job<F: FnOnce(&mut Turn<'_>) + Send + 'static>(job: F) -> Entry {
-        if mem::size_of::<F>() <= INLINE && mem::align_of::<F>() <= mem::align_of::<usize>() {
+        if lies_inline(&job) {
             Entry::inline(job)
         } else {
             let boxed = Box::new(job);

@@ -20,7 +20,12 @@
 //! 4. *An entry in place.* [`Deque::take`] leaves the entry in its slot, for its owner to move
 //!    out before anything else is pushed. Nobody else touches the slot meanwhile (1 and 3).
 
-use std::{cell::Cell, mem::MaybeUninit, ptr::NonNull, sync::Arc};
+use std::{
+    cell::Cell,
+    mem::MaybeUninit,
+    ptr::{self, NonNull},
+    sync::Arc,
+};
 
 use crossbeam_utils::CachePadded;
 
@@ -145,16 +150,17 @@ impl<T> Deque<T> {
         self.publish(bottom.wrapping_add(1));
     }
 
-    /// Takes over entries that came as a batch, oldest first: the oldest will be on top.
+    /// Takes over `n` entries that came as a batch. `fill` writes one after the other, oldest
+    /// first, to the place it is given; the oldest will be on top.
     #[inline(always)]
-    fn adopt(&self, batch: impl ExactSizeIterator<Item = T>) {
-        let n = batch.len();
+    fn adopt(&self, n: usize, mut fill: impl FnMut(*mut MaybeUninit<T>)) {
         self.reserve(n);
-        let above = self.bottom.get().wrapping_add(n);
-        for (i, entry) in batch.enumerate() {
-            self.put(above.wrapping_sub(i + 1), entry);
+        let bottom = self.bottom.get();
+        for i in (0..n).rev() {
+            // As in `put`, nobody else touches these slots.
+            self.slot(bottom.wrapping_add(i)).with_mut(&mut fill);
         }
-        self.publish(above);
+        self.publish(bottom.wrapping_add(n));
     }
 
     /// Makes sure that `n` entries have room.
@@ -324,11 +330,15 @@ impl<T> Stealer<T> {
                 taken += 1;
             }
         }
-        // SAFETY: the first `taken` were written, and each is read once.
-        let mut batch = batch[..taken].iter().map(|entry| unsafe { entry.assume_init_read() });
+        let mut batch = batch[..taken].iter();
         let oldest = batch.next()?;
-        own.adopt(batch);
-        Some(oldest)
+        own.adopt(batch.len(), |to| {
+            let entry = batch.next().expect("it has so many");
+            // SAFETY: it is moved once, to a place of ours.
+            unsafe { ptr::copy_nonoverlapping(entry, to, 1) };
+        });
+        // SAFETY: it was written, and is read once.
+        Some(unsafe { oldest.assume_init_read() })
     }
 }
 
@@ -342,7 +352,8 @@ impl<T> super::line::Line<T> {
         own.reserve(BATCH);
         self.take(BATCH + 1, |batch| {
             let oldest = batch.next();
-            own.adopt(batch);
+            // SAFETY: `adopt` gives places of its own.
+            own.adopt(batch.len(), |to| unsafe { batch.move_to(to) });
             oldest
         })?
     }

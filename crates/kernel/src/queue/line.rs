@@ -33,8 +33,8 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{
     self, Mutex, UnsafeCell,
     atomic::{
-        AtomicPtr, AtomicUsize,
-        Ordering::{Acquire, Relaxed, Release},
+        AtomicPtr, AtomicUsize, Ordering,
+        Ordering::{Acquire, Relaxed, Release, SeqCst},
     },
 };
 
@@ -42,6 +42,10 @@ use crate::sync::{
 const CAP: usize = if cfg!(any(loom, shuttle)) { 2 } else { 63 };
 /// Numbers per block.
 const LAP: usize = CAP + 1;
+
+/// A claim is the store of rule 1 of the idle protocol (see [`crate::idle`]), which has no fence
+/// where it can do with the order of this step.
+const CLAIM: Ordering = if cfg!(loom) { Relaxed } else { SeqCst };
 
 /// Used blocks that are kept.
 const SPARE_MAX: usize = if cfg!(any(loom, shuttle)) { 1 } else { 1024 };
@@ -82,27 +86,48 @@ unsafe impl<T: Send> Send for Line<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Line<T> {}
 
-/// Entries that are whole and taken: the head moves past them.
-pub(crate) struct Batch<'a, T>(std::slice::Iter<'a, Slot<T>>);
+/// A slot that is claimed. Whoever takes waits for it to be filled.
+#[must_use = "a spot that is never filled holds up the line"]
+pub(crate) struct Spot<'a, T> {
+    slot: &'a Slot<T>,
+    mark: usize,
+}
 
-impl<T> Iterator for Batch<'_, T> {
-    type Item = T;
-
+impl<T> Spot<'_, T> {
     #[inline(always)]
-    fn next(&mut self) -> Option<T> {
-        // SAFETY: it is whole (2), and read once.
-        let read =
-            |slot: &Slot<T>| slot.entry.with_mut(|entry| unsafe { (*entry).assume_init_read() });
-        self.0.next().map(read)
-    }
-
-    #[inline(always)]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
+    pub(crate) fn fill(self, entry: T) {
+        // SAFETY: the slot is ours until we mark it.
+        self.slot.entry.with_mut(|to| unsafe { (*to).as_mut_ptr().write(entry) });
+        self.slot.mark.store(self.mark, Release);
     }
 }
 
-impl<T> ExactSizeIterator for Batch<'_, T> {}
+/// Entries that are whole and taken: the head moves past them.
+pub(crate) struct Batch<'a, T>(std::slice::Iter<'a, Slot<T>>);
+
+impl<T> Batch<'_, T> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<T> {
+        let slot = self.0.next()?;
+        // SAFETY: it is whole (2), and read once.
+        Some(slot.entry.with_mut(|entry| unsafe { (*entry).assume_init_read() }))
+    }
+
+    /// Moves the next entry to where it will lie, without a stop on the way.
+    ///
+    /// # Safety
+    /// `to` is a place of the caller's own.
+    #[inline(always)]
+    pub(crate) unsafe fn move_to(&mut self, to: *mut MaybeUninit<T>) {
+        let slot = self.0.next().expect("moved more than there is");
+        // SAFETY: as in `next`, and by the caller's promise.
+        slot.entry.with_mut(|entry| unsafe { ptr::copy_nonoverlapping(entry, to, 1) });
+    }
+}
 
 impl<T> Block<T> {
     fn new() -> Box<Block<T>> {
@@ -130,55 +155,50 @@ impl<T> Line<T> {
 
     #[inline(always)]
     pub(crate) fn push(&self, entry: T) {
-        let (number, block) = self.claim();
-        // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
-        let slot = unsafe { &(&(*block).slots)[number % LAP] };
-        // SAFETY: as above.
-        slot.entry.with_mut(|to| unsafe { (*to).as_mut_ptr().write(entry) });
-        slot.mark.store(number.wrapping_add(1), Release);
+        self.claim().fill(entry);
     }
 
     /// Makes the next slot ours.
     #[inline(always)]
-    fn claim(&self) -> (usize, *mut Block<T>) {
+    pub(crate) fn claim(&self) -> Spot<'_, T> {
         let tail = &*self.tail;
         loop {
             let number = tail.number.load(Acquire);
             let block = tail.block.load(Relaxed);
-            if number % LAP >= CAP - 1 {
-                match self.claim_last(number, block) {
-                    Some(claimed) => return claimed,
-                    None => continue,
-                }
-            }
-            let next = number.wrapping_add(1);
-            if tail.number.compare_exchange_weak(number, next, Relaxed, Relaxed).is_ok() {
-                return (number, block);
+            let (next, place) = (number.wrapping_add(1), number % LAP);
+            let ours = if place < CAP - 1 {
+                tail.number.compare_exchange_weak(number, next, CLAIM, Relaxed).is_ok()
+            } else {
+                self.claim_last(number, block)
+            };
+            if ours {
+                // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
+                return Spot { slot: unsafe { &(&(*block).slots)[place] }, mark: next };
             }
         }
     }
 
-    /// Makes the last slot of a block ours, and puts the next block there. `None`: look again.
+    /// Makes the last slot of a block ours, and puts the next block there.
     #[cold]
-    fn claim_last(&self, number: usize, block: *mut Block<T>) -> Option<(usize, *mut Block<T>)> {
+    fn claim_last(&self, number: usize, block: *mut Block<T>) -> bool {
         if number % LAP == CAP {
             sync::spin_loop();
-            return None;
+            return false;
         }
         let tail = &*self.tail;
         // Before we own the slot, so that nobody waits for the allocator.
         let next = self.fresh();
         let passed = number.wrapping_add(1);
-        if tail.number.compare_exchange(number, passed, Relaxed, Relaxed).is_err() {
+        if tail.number.compare_exchange(number, passed, CLAIM, Relaxed).is_err() {
             self.keep(next);
-            return None;
+            return false;
         }
         let next = Box::into_raw(next);
         tail.block.store(next, Relaxed);
         tail.number.store(passed.wrapping_add(1), Release);
         // SAFETY: the block is not left before we mark its last slot (3).
         unsafe { (*block).next.store(next, Relaxed) };
-        Some((number, block))
+        true
     }
 
     fn fresh(&self) -> Box<Block<T>> {

@@ -4,7 +4,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
     attributes::{Attributes, Rank, WorkerId},
-    entry::Entry,
+    entry::{self, Entry},
     error::{NoSuchWorker, ScheduleError},
     metrics::Metrics,
     record::Recording,
@@ -74,7 +74,13 @@ impl Handle {
         if measured || !shared.pushes_plainly_from_outside() {
             return self.submit_with_care(job, measured);
         }
-        shared.push_to_global(Entry::job(job));
+        if entry::lies_inline(&job) {
+            shared.push_to_global(|| Entry::job(job));
+        } else {
+            // Allocate before others wait for the place in line.
+            let entry = Entry::job(job);
+            shared.push_to_global(|| entry);
+        }
         Ok(())
     }
 

@@ -11,6 +11,8 @@ use crate::{
 
 /// Rounds of searching: so many tight, so many with a thread yield, then park.
 const SPIN_TIGHT: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 4 };
+/// Pauses in the first tight round, twice as many in each further one.
+const PAUSES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
 const SPIN_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 impl Worker {
@@ -36,7 +38,8 @@ impl Worker {
                 return Some(entry);
             }
             if rounds < SPIN_TIGHT {
-                sync::spin_loop();
+                // Longer each time: to look is to take the tail of the line from who pushes there.
+                (0..PAUSES << rounds).for_each(|_| sync::spin_loop());
             } else if rounds < SPIN_MAX {
                 thread::yield_now();
             } else {
