@@ -44,7 +44,7 @@
 use crate::{
     damper::Damper,
     sync::{
-        Mutex, MutexGuard,
+        self, Mutex, MutexGuard,
         atomic::{
             AtomicU64,
             Ordering::{Relaxed, SeqCst},
@@ -138,20 +138,17 @@ impl Idle {
         word.wants_help() && self.call_for_help(now)
     }
 
-    /// Rule 1 for a thread that has just claimed a spot in a line, by a SeqCst step of its tail:
-    /// whether somebody must be called once the spot is filled.
+    /// Rule 1 for a thread that has just claimed a spot in a line: whether somebody must be
+    /// called once the spot is filled.
     ///
-    /// The line is not empty from that step on, so it is the store of rule 1. The step and this
-    /// load are both SeqCst, which is as good as a fence between them: in their one order, if the
-    /// parker's look missed the step its fence comes before the step, and if this load missed the
-    /// parker its fence comes after the load; both can not be. To fence after the spot is filled
-    /// would mean to wait until the entry has come from the taker's cache.
+    /// The line is not empty from the claim on, so that is the store of rule 1; it and this look
+    /// need no fence between them (see [`sync::look`]). To fence after the spot is filled
+    /// would mean to wait until its memory has come from the taker's cache.
     #[inline]
     pub(crate) fn claimed(&self) -> bool {
-        // loom takes SeqCst for AcqRel, except in fences.
         #[cfg(loom)]
         fence(SeqCst);
-        Word(self.word.load(SeqCst)).wants_help()
+        Word(sync::look(&self.word)).wants_help()
     }
 
     /// Rule 5: rule 1 without the fence, for a worker that is at work.

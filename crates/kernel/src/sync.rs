@@ -160,6 +160,27 @@ macro_rules! thread_cell {
 }
 pub(crate) use thread_cell;
 
+/// The order of a step that is announced to whoever fences between a step of its own and a look at
+/// ours, without a fence on our side: see [`look`].
+pub(crate) const fn announced() -> atomic::Ordering {
+    if cfg!(loom) {
+        return atomic::Ordering::Relaxed;
+    }
+    // weaken: in models a fence stands for it
+    atomic::Ordering::SeqCst
+}
+
+/// Loads a word after a step that was [`announced`]: either we see what the other has done to the
+/// word, or it sees our step. Both are SeqCst. In their one order, if the other's look missed our
+/// step its fence comes before the step, and if this load missed what the other did its fence
+/// comes after the load; both can not be.
+///
+/// loom takes SeqCst for AcqRel, except in fences, so in models the caller fences before.
+#[inline(always)]
+pub(crate) fn look(word: &atomic::AtomicU64) -> u64 {
+    word.load(announced())
+}
+
 /// One round of a tight spin: a hint to the processor, or a step for the model checker.
 pub(crate) fn spin_loop() {
     #[cfg(not(any(loom, shuttle)))]

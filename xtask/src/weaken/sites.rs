@@ -143,9 +143,10 @@ impl Finder<'_> {
             return Ok(());
         }
         let line = trees[at].span().start().line;
-        if order == "SeqCst" {
+        if order == "SeqCst" && self.excuse(line).is_none() {
             bail!(
-                "{}:{line}: a SeqCst access, which no model can guard; use a SeqCst fence",
+                "{}:{line}: a SeqCst access, which no model can guard; use a SeqCst fence, or say \
+                 why not",
                 self.file.display()
             );
         }
@@ -161,6 +162,13 @@ impl Finder<'_> {
         Ok(())
     }
 
+    /// The reason given on this line, or on the one above.
+    fn excuse(&self, line: usize) -> Option<String> {
+        let comment = |line: usize| self.text.lines().nth(line).and_then(|l| split_comment(l).1);
+        let above = line.checked_sub(2).and_then(comment);
+        comment(line - 1).and_then(excuse).or_else(|| above.and_then(excuse))
+    }
+
     fn fence(&mut self, trees: &[TokenTree], at: usize, function: Option<&str>) {
         let inner = trees[at + 1].span().byte_range();
         let argument = self.text[inner.start + 1..inner.end - 1].trim().to_owned();
@@ -172,10 +180,8 @@ impl Finder<'_> {
     fn add(&mut self, trees: &[TokenTree], first: usize, last: usize, function: &str, kind: Kind) {
         let range = trees[first].span().byte_range().start..trees[last].span().byte_range().end;
         let line = trees[last].span().start().line;
-        let lines: Vec<&str> = self.text.lines().collect();
-        let (code, same_line) = split_comment(lines[line - 1]);
-        let line_above = line.checked_sub(2).map(|above| lines[above].trim());
-        let excuse = same_line.and_then(excuse).or_else(|| line_above.and_then(excuse));
+        let code = self.text.lines().nth(line - 1).map_or("", |text| split_comment(text).0);
+        let excuse = self.excuse(line);
         self.sites.push(Site {
             file: self.file.to_owned(),
             line,

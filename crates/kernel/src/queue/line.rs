@@ -33,8 +33,8 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{
     self, Mutex, UnsafeCell,
     atomic::{
-        AtomicPtr, AtomicUsize, Ordering,
-        Ordering::{Acquire, Relaxed, Release, SeqCst},
+        AtomicPtr, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
     },
 };
 
@@ -42,10 +42,6 @@ use crate::sync::{
 const CAP: usize = if cfg!(any(loom, shuttle)) { 2 } else { 63 };
 /// Numbers per block.
 const LAP: usize = CAP + 1;
-
-/// A claim is the store of rule 1 of the idle protocol (see [`crate::idle`]), which has no fence
-/// where it can do with the order of this step.
-const CLAIM: Ordering = if cfg!(loom) { Relaxed } else { SeqCst };
 
 /// Used blocks that are kept.
 const SPARE_MAX: usize = if cfg!(any(loom, shuttle)) { 1 } else { 1024 };
@@ -158,7 +154,7 @@ impl<T> Line<T> {
         self.claim().fill(entry);
     }
 
-    /// Makes the next slot ours.
+    /// Makes the next slot ours. Whoever looks finds the line not empty from here on.
     #[inline(always)]
     pub(crate) fn claim(&self) -> Spot<'_, T> {
         let tail = &*self.tail;
@@ -167,7 +163,7 @@ impl<T> Line<T> {
             let block = tail.block.load(Relaxed);
             let (next, place) = (number.wrapping_add(1), number % LAP);
             let ours = if place < CAP - 1 {
-                tail.number.compare_exchange_weak(number, next, CLAIM, Relaxed).is_ok()
+                tail.number.compare_exchange_weak(number, next, sync::announced(), Relaxed).is_ok()
             } else {
                 self.claim_last(number, block)
             };
@@ -189,7 +185,7 @@ impl<T> Line<T> {
         // Before we own the slot, so that nobody waits for the allocator.
         let next = self.fresh();
         let passed = number.wrapping_add(1);
-        if tail.number.compare_exchange(number, passed, CLAIM, Relaxed).is_err() {
+        if tail.number.compare_exchange(number, passed, sync::announced(), Relaxed).is_err() {
             self.keep(next);
             return false;
         }

@@ -66,6 +66,12 @@ fn block_that_was_left_is_used_again() {
     });
 }
 
+fn take_two(line: &Line<Box<u32>>) -> Vec<u32> {
+    let all = |batch: &mut Batch<'_, Box<u32>>| std::iter::from_fn(|| batch.next()).collect();
+    let taken: Vec<Box<u32>> = line.take(2, all).unwrap_or_default();
+    taken.into_iter().map(|entry| *entry).collect()
+}
+
 /// Two takers, each with a batch: nothing is taken twice or left.
 #[test]
 fn two_takers_do_not_share_an_entry() {
@@ -74,10 +80,9 @@ fn two_takers_do_not_share_an_entry() {
         (1..4).for_each(|e| line.push(Box::new(e)));
         let other = thread::spawn({
             let line = line.clone();
-            move || line.take(2, |batch| batch.map(|e| *e).collect::<Vec<_>>()).unwrap_or_default()
+            move || take_two(&line)
         });
-        let ours = line.take(2, |batch| batch.map(|e| *e).collect::<Vec<_>>()).unwrap_or_default();
-        let mut all = [ours, other.join().unwrap(), drain(&line)].concat();
+        let mut all = [take_two(&line), other.join().unwrap(), drain(&line)].concat();
         all.sort_unstable();
         assert_eq!(all, [1, 2, 3]);
     });

@@ -118,6 +118,7 @@ pub enum Discipline {
 }
 
 /// A queue in the order of a discipline.
+#[allow(clippy::large_enum_variant, reason = "there are few, and the largest is the usual one")]
 pub(crate) enum Queue {
     Fifo(Line<Entry>),
     Priority(PriorityQueue),
