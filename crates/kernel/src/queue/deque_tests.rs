@@ -49,6 +49,16 @@ fn batch_from_a_line_is_taken_oldest_first() {
 }
 
 #[test]
+fn line_gives_one_after_the_other_over_many_blocks() {
+    let line = Line::new();
+    (0..500).for_each(|i| line.push(Box::new(i)));
+    assert_eq!(line.len(), 500);
+    let all = std::iter::from_fn(|| line.pop()).map(|entry| *entry);
+    assert!(all.eq(0..500));
+    assert!(line.is_empty());
+}
+
+#[test]
 fn dropped_deque_drops_its_entries() {
     let one = std::sync::Arc::new(());
     let deque = Deque::new();
