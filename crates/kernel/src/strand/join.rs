@@ -1,11 +1,8 @@
 //! How the end of a strand reaches whoever waits for it.
 //!
 //! A [`Completer`] goes with the body, a [`JoinHandle`] with the owner; between them is one cell
-//! under a lock. The completer writes the result once; dropped without a word it writes that the
-//! runtime stopped. A runtime that stops tells all who still wait through [`Joiners`].
-//!
-//! The cell knows its strand without keeping it: as long as the cell waits the completer exists,
-//! so the strand's memory does, and freeing it passes through the cell's lock first.
+//! (see [`super::cell`]). The completer writes the result once; dropped without a word it writes
+//! that the runtime stopped. A runtime that stops tells all who still wait through [`Joiners`].
 
 use std::{
     fmt,
@@ -19,7 +16,10 @@ use crate::{
     error::JoinError,
     panics::{self, Payload},
     shared::Shared,
-    strand::{Strand, StrandRef},
+    strand::{
+        Strand,
+        cell::{self, Found, Reader, Writer},
+    },
     sync::{Mutex, thread},
 };
 
@@ -47,22 +47,13 @@ impl From<Failure> for JoinError {
     }
 }
 
-enum Cell<R> {
-    Waiting { waker: Option<Waker>, strand: Option<StrandRef> },
-    Complete(Result<R, JoinError>),
-    Taken,
-}
-
 /// The body's side.
-pub(crate) struct Completer<R>(Option<Arc<Mutex<Cell<R>>>>);
+pub(crate) struct Completer<R>(Option<Writer<Result<R, JoinError>>>);
 
 impl<R> Completer<R> {
     pub(crate) fn complete(&mut self, result: Result<R, Failure>) {
-        let Some(cell) = self.0.take() else { return };
-        let complete = Cell::Complete(result.map_err(JoinError::from));
-        let before = std::mem::replace(&mut *cell.lock(), complete);
-        if let Cell::Waiting { waker: Some(waker), .. } = before {
-            waker.wake();
+        if let Some(writer) = self.0.take() {
+            writer.complete(result.map_err(JoinError::from));
         }
     }
 }
@@ -78,7 +69,7 @@ impl<R> Drop for Completer<R> {
 /// It is a future for asynchronous code, and [`join`](JoinHandle::join) waits on an ordinary
 /// thread. Dropping it detaches: the strand goes on.
 pub struct JoinHandle<R> {
-    cell: Arc<Mutex<Cell<R>>>,
+    cell: Reader<Result<R, JoinError>>,
     shared: Arc<Shared>,
     /// Our place among those who are told when the runtime stops.
     seat: Option<u64>,
@@ -86,25 +77,20 @@ pub struct JoinHandle<R> {
 
 /// A cell, and its two sides.
 pub(crate) fn pair<R>(shared: &Arc<Shared>) -> (Completer<R>, JoinHandle<R>) {
-    let cell = Arc::new(Mutex::new(Cell::Waiting { waker: None, strand: None }));
-    let join = JoinHandle { cell: cell.clone(), shared: shared.clone(), seat: None };
-    (Completer(Some(cell)), join)
+    let (writer, cell) = cell::pair();
+    (Completer(Some(writer)), JoinHandle { cell, shared: shared.clone(), seat: None })
 }
 
 impl<R> JoinHandle<R> {
     pub(crate) fn of(self, of: &Strand) -> JoinHandle<R> {
-        if let Cell::Waiting { strand, .. } = &mut *self.cell.lock() {
-            *strand = Some(of.0);
-        }
+        self.cell.while_waiting(|notes| notes.strand = Some(of.0));
         self
     }
 
     /// The strand that is waited for: `None` for a job, and once it has ended.
     pub fn strand(&self) -> Option<Strand> {
-        match &*self.cell.lock() {
-            Cell::Waiting { strand: Some(strand), .. } => strand.try_handle(),
-            _ => None,
-        }
+        // While nothing is complete the body is there, and so is the strand's memory.
+        self.cell.while_waiting(|notes| notes.strand?.try_handle())?
     }
 
     /// Waits on this thread for the end, and takes the result.
@@ -126,20 +112,16 @@ impl<R> JoinHandle<R> {
 
     /// The result if it is there already.
     pub fn try_join(&mut self) -> Option<Result<R, JoinError>> {
-        let mut cell = self.cell.lock();
-        match std::mem::replace(&mut *cell, Cell::Taken) {
-            waiting @ Cell::Waiting { .. } => {
-                *cell = waiting;
-                None
-            }
-            Cell::Complete(result) => Some(result),
-            Cell::Taken => Some(Err(JoinError::Taken)),
+        match self.cell.take() {
+            Found::Nothing => None,
+            Found::Value(result) => Some(result),
+            Found::Taken => Some(Err(JoinError::Taken)),
         }
     }
 
     /// Whether the result is there.
     pub fn is_finished(&self) -> bool {
-        !matches!(*self.cell.lock(), Cell::Waiting { .. })
+        self.cell.is_complete()
     }
 
     /// Ends the strand without asking, as [`Strand::abort`] does; a job that has not started yet
@@ -177,9 +159,7 @@ impl<R> Future for JoinHandle<R> {
         this.seat = this.shared.joiners.sit(context.waker());
         // Cloned and dropped outside of the lock: wakers are anybody's code.
         let mut ours = Some(context.waker().clone());
-        if let Cell::Waiting { waker, .. } = &mut *this.cell.lock() {
-            std::mem::swap(waker, &mut ours);
-        }
+        this.cell.while_waiting(|notes| std::mem::swap(&mut notes.waker, &mut ours));
         drop(ours);
         // It may have ended, or the runtime stopped, before we were seated.
         match this.try_join() {

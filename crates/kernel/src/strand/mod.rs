@@ -6,6 +6,7 @@
 //! [`state`]). [`Strand`] is the counted handle that users hold.
 
 pub(crate) mod body;
+mod cell;
 pub(crate) mod join;
 pub(crate) mod run;
 pub(crate) mod state;
