@@ -36,6 +36,7 @@ use crate::sync::{
         AtomicPtr, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
     },
+    thread,
 };
 
 /// Slots in a block: with its head, a block of strands and jobs fills a page.
@@ -253,6 +254,18 @@ impl<T> Line<T> {
     #[inline]
     pub(crate) fn pop(&self) -> Option<T> {
         self.take(1, |batch| batch.next())?
+    }
+
+    /// Takes the oldest entry, and waits for one that is claimed and not yet whole: for whoever
+    /// must leave nothing behind.
+    pub(crate) fn pop_surely(&self) -> Option<T> {
+        loop {
+            let entry = self.pop();
+            if entry.is_some() || self.is_empty() {
+                return entry;
+            }
+            thread::yield_now();
+        }
     }
 
     #[inline]

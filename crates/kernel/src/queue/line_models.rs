@@ -1,6 +1,7 @@
 //! Models of the line: pushers that compete for slots, takers that follow them, blocks of two.
 
 use super::*;
+use crate::idle::Idle;
 use loom::thread;
 use std::sync::Arc;
 
@@ -85,6 +86,32 @@ fn two_takers_do_not_share_an_entry() {
         let mut all = [take_two(&line), other.join().unwrap(), drain(&line)].concat();
         all.sort_unstable();
         assert_eq!(all, [1, 2, 3]);
+    });
+}
+
+/// A runtime closes while somebody pushes, who may have looked before. Then whoever closes takes back
+/// also what is claimed and not yet filled.
+#[test]
+fn claimed_while_closing_is_taken_back() {
+    loom::model(|| {
+        let pool = Arc::new((Line::new(), Idle::new(1)));
+        let pusher = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                let (line, idle) = &*pool;
+                let spot = line.claim();
+                let call = idle.claimed();
+                spot.fill(Box::new(1));
+                if call && idle.call_for_help(|| 0) {
+                    drop(line.pop_surely());
+                }
+            }
+        });
+        let (line, idle) = &*pool;
+        idle.close();
+        drop(line.pop_surely());
+        pusher.join().unwrap();
+        assert!(line.is_empty(), "left in a line that nobody serves");
     });
 }
 

@@ -152,6 +152,14 @@ impl Queue {
         }
     }
 
+    /// Takes the next entry, also one that is just being placed: nothing is left behind.
+    fn pop_surely(&self) -> Option<Entry> {
+        match self {
+            Queue::Fifo(queue) => queue.pop_surely(),
+            Queue::Priority(_) | Queue::Feedback(_) => self.pop(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Queue::Fifo(queue) => queue.len(),
@@ -210,8 +218,8 @@ impl Queues {
     /// Takes any entry from anywhere: for emptying the queues of a runtime that has stopped.
     pub(crate) fn take_any(&self) -> Option<Entry> {
         self.global
-            .pop()
-            .or_else(|| self.inboxes.iter().find_map(|inbox| inbox.pop()))
+            .pop_surely()
+            .or_else(|| self.inboxes.iter().find_map(|inbox| inbox.pop_surely()))
             .or_else(|| self.stealers.iter().find_map(Stealer::steal))
     }
 }
