@@ -89,6 +89,9 @@ fn nothing_is_lost_or_doubled_between_real_threads() {
                             stealer.steal_half(&mine)
                         });
                         got.extend(std::iter::from_fn(|| mine.pop()));
+                        if stealer.is_empty() {
+                            thread::yield_now();
+                        }
                     }
                     got
                 })
