@@ -10,7 +10,7 @@ pub fn bytes() -> Option<u64> {
     of(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// From a line like `VmRSS:	    1234 kB`.
+/// From a line like `VmRSS:    1234 kB`.
 fn of(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
