@@ -105,8 +105,11 @@ impl<L: Library, B: Behaviour<L>> Behaviour<L> for Spawner<L, B> {
     }
 }
 
+/// Known once all are started.
+type MemberAddress<L> = OnceLock<<L as Library>::Address<Member<L>>>;
+
 struct Member<L: Library> {
-    ring: Arc<[OnceLock<L::Address<Member<L>>>]>,
+    ring: Arc<[MemberAddress<L>]>,
     next: usize,
     done: &'static Tally,
 }
@@ -277,7 +280,7 @@ impl<L: Library> System for Actors<L> {
 
     /// Neighbours share a thread where threads matter, and so do the two of a ping-pong.
     fn ring(&self, members: u64, done: &'static Tally) -> Inject {
-        let ring: Arc<[OnceLock<_>]> = (0..members).map(|_| OnceLock::new()).collect();
+        let ring: Arc<[MemberAddress<L>]> = (0..members).map(|_| OnceLock::new()).collect();
         for at in 0..members {
             let next = ((at + 1) % members) as usize;
             let at_once = if members == 2 { 0 } else { at };
