@@ -146,6 +146,12 @@ impl Results {
         let text = |name: &str| fields.get(name).and_then(|v| v.as_str());
         let workload = text("workload").context("no name")?;
         let unit = text("unit").context("no unit")?;
+        if let Some((known, _)) = self.0.get(workload)
+            && !known.is_empty()
+            && known != unit
+        {
+            bail!("{} counts {workload} in {unit}, others in {known}", contestant.name());
+        }
         let series = self.series(contestant, workload, unit);
         match fields.get("value").context("no value")? {
             serde_json::Value::Null => series.fail(text("note").unwrap_or("failed").to_owned()),

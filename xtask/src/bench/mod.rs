@@ -31,7 +31,7 @@ Options:
   --json <FILE>    write the results as a list of objects
   --quick          three rounds of smaller runs instead of five
   --only <TEXT>    only the workloads whose name contains this; may be repeated
-  --no-peers       ours and the floor alone
+  --no-peers       ours alone
   -h, --help       this";
 
 fn usage() -> String {
