@@ -9,7 +9,7 @@
 -define(CHILDREN, 10).
 -define(MILLION, 1000000).
 %% A run that takes longer than this needs no warm-up, and no repetition either.
--define(LONG_NS, 3000000000).
+-define(LONG_NS, 1500000000).
 %% As the module `ticks` of the crate `benches` says.
 -define(TICKED, 100).
 -define(HOGS_MORE, 4).

@@ -23,7 +23,7 @@ const (
 )
 
 // A run that takes longer than this needs no warm-up, and no repetition either.
-const long = 3 * time.Second
+const long = 1500 * time.Millisecond
 
 type arguments struct {
 	workload string

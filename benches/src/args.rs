@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::report::{Line, median};
 
 /// A run that takes longer than this needs no warm-up, and no repetition either.
-const LONG: Duration = Duration::from_secs(3);
+const LONG: Duration = Duration::from_millis(1_500);
 
 /// The command line of a measuring program:
 /// `<workload> [--peer NAME] [--workers N] [--scale N] [--repeats N] [--bare] [--list]`.
