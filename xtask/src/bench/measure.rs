@@ -37,7 +37,7 @@ pub(super) fn rows(
     match plan.method {
         Method::Clock => {
             let mut attempts = vec![Attempts::default(); contestants.len()];
-            for round in 0..speed.rounds() {
+            for round in 0..speed.rounds().min(plan.rounds_max) {
                 for at in 0..contestants.len() {
                     // Another first each round, so that nobody always follows the same one.
                     let at = (at + round) % contestants.len();

@@ -91,6 +91,8 @@ pub(super) struct Plan {
     pub(super) better: Better,
     /// Items of a quick run.
     pub(super) quick: u64,
+    /// Fewer rounds than usual will do for a value that hardly varies.
+    pub(super) rounds_max: usize,
     pub(super) target: fn(row: &str, allocator: Allocator) -> Target,
 }
 
@@ -111,6 +113,7 @@ pub(super) const fn clock(
         allocators: SYSTEM,
         better: Better::Smaller,
         quick,
+        rounds_max: usize::MAX,
         target: |_, _| AHEAD,
     }
 }

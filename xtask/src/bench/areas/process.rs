@@ -40,7 +40,7 @@ macro_rules! at_least {
 
 const PLANS: &[Plan] = &[
     Plan { target: at_most!(70.0), ..process("spawn", &["spawn"], 200_000) },
-    Plan { target: at_most!(256.0), ..process("memory", &["memory"], 200_000) },
+    Plan { target: at_most!(256.0), rounds_max: 2, ..process("memory", &["memory"], 200_000) },
     Plan { target: at_most!(25.0), ..process("ping_pong", &["ping_pong"], 300_000) },
     Plan {
         target: at_most!(25.0),
