@@ -1,8 +1,11 @@
 //! What is one measurement asked to do, and how often does it repeat itself?
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::report::{Line, median};
+
+/// A run that takes longer than this needs no warm-up, and no repetition either.
+const LONG: Duration = Duration::from_millis(1_500);
 
 /// The command line of a measuring program:
 /// `<workload> [--peer NAME] [--workers N] [--scale N] [--repeats N] [--bare] [--list]`.
@@ -63,26 +66,34 @@ impl Args {
         self.scale.unwrap_or(usual)
     }
 
-    /// Runs the program once to warm up, then `repeats` times against the clock, and reports the
-    /// median time per item. `run` returns when everything it started is done.
+    /// Runs the program as [`time`](Args::time) does, and reports the median time per item.
     pub fn time_per_item(
         &self,
         who: &str,
         unit: &'static str,
         items: u64,
-        mut run: impl FnMut(),
+        run: impl FnMut(),
     ) -> Line {
-        if !self.bare {
-            run();
-        }
-        let mut samples = Vec::with_capacity(self.repeats);
-        for _ in 0..self.repeats {
+        let line = Line::new(&self.workload, who, unit, self.time(run) / items as f64);
+        line.with("items", items as f64).with("workers", self.workers as f64)
+    }
+
+    /// Runs the program once to warm up, then `repeats` times against the clock: the median, in
+    /// nanoseconds. `run` returns when everything it started is done.
+    pub fn time(&self, mut run: impl FnMut()) -> f64 {
+        let mut timed = || {
             let start = Instant::now();
             run();
-            samples.push(start.elapsed().as_nanos() as f64 / items as f64);
+            start.elapsed()
+        };
+        if !self.bare {
+            let first = timed();
+            if first > LONG {
+                return first.as_nanos() as f64;
+            }
         }
-        let line = Line::new(&self.workload, who, unit, median(&mut samples));
-        line.with("items", items as f64).with("workers", self.workers as f64)
+        let mut samples: Vec<f64> = (0..self.repeats).map(|_| timed().as_nanos() as f64).collect();
+        median(&mut samples)
     }
 }
 

@@ -1,7 +1,7 @@
-//! How is a measurement taken, so that our kernel and its peers are measured alike?
+//! How is a measurement taken, so that ours and its peers are measured alike?
 //!
 //! `bench-kernel` (in this crate) and `bench-kernel-peers` (in `benches-compare`) run the same
-//! workloads. Whatever is not the scheduler itself lives here and is shared by both: the sizes,
+//! workloads, and so do `bench-process` and `bench-process-peers`. Whatever is not the scheduler itself lives here and is shared by both: the sizes,
 //! the work inside a job, how completion is noticed, how time and CPU are read, and the line of
 //! JSON that comes out. What each workload does, and why it is the same work for everyone, is in
 //! `docs/benchmarks.md`.
@@ -14,10 +14,13 @@ pub mod args;
 pub mod cpu;
 pub mod fairness;
 pub mod join_tree;
+pub mod process;
 pub mod report;
+pub mod resident;
 pub mod sizes;
 pub mod submit;
 pub mod tally;
+pub mod ticks;
 pub mod timers;
 pub mod wake_delay;
 

@@ -1,7 +1,8 @@
 //! In what form does a measurement leave the process?
 //!
 //! One line of JSON per result: `{"workload":…,"who":…,"unit":…,"value":…}` and further numbers
-//! beside them. Smaller is better for every value.
+//! beside them. Smaller values are better, except where the unit is so much per second. A value
+//! of `null` says that there is none to give, and `"note":…` why.
 
 use std::fmt;
 
@@ -11,13 +12,18 @@ pub struct Line {
     workload: String,
     who: String,
     unit: &'static str,
-    value: f64,
+    value: Result<f64, String>,
     extra: Vec<(&'static str, f64)>,
 }
 
 impl Line {
     pub fn new(workload: &str, who: &str, unit: &'static str, value: f64) -> Line {
-        Line { workload: workload.into(), who: who.into(), unit, value, extra: Vec::new() }
+        Line { workload: workload.into(), who: who.into(), unit, value: Ok(value), extra: vec![] }
+    }
+
+    /// A result that could not be had, and why.
+    pub fn without(workload: &str, who: &str, unit: &'static str, why: String) -> Line {
+        Line { value: Err(why), ..Line::new(workload, who, unit, 0.0) }
     }
 
     /// Adds a number that explains the value.
@@ -27,8 +33,8 @@ impl Line {
         self
     }
 
-    pub fn value(&self) -> f64 {
-        self.value
+    pub fn value(&self) -> Option<f64> {
+        self.value.as_ref().ok().copied()
     }
 }
 
@@ -37,9 +43,13 @@ impl fmt::Display for Line {
         // Names are ours: no character in them needs an escape.
         write!(
             f,
-            r#"{{"workload":"{}","who":"{}","unit":"{}","value":{:.3}"#,
-            self.workload, self.who, self.unit, self.value
+            r#"{{"workload":"{}","who":"{}","unit":"{}","value":"#,
+            self.workload, self.who, self.unit
         )?;
+        match &self.value {
+            Ok(value) => write!(f, "{value:.3}")?,
+            Err(why) => write!(f, r#"null,"note":"{why}""#)?,
+        }
         for (name, value) in &self.extra {
             write!(f, r#","{name}":{value:.3}"#)?;
         }
@@ -74,6 +84,15 @@ mod tests {
         assert_eq!(
             line.to_string(),
             r#"{"workload":"submit_1","who":"tokio","unit":"ns/job","value":12.500,"items":3.000}"#
+        );
+    }
+
+    #[test]
+    fn a_value_that_could_not_be_had_is_null() {
+        let line = Line::without("latency_p50", "tokio", "ms", "starved".to_owned());
+        assert_eq!(
+            line.to_string(),
+            r#"{"workload":"latency_p50","who":"tokio","unit":"ms","value":null,"note":"starved"}"#
         );
     }
 

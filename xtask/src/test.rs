@@ -23,6 +23,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Steps::new()?;
     steps.call("system packages", tools::system_packages);
     check::all(&mut steps);
+    // Peers that `check` leaves out, since the crates they need take a while to build.
+    let mut actors = shell::cargo(["clippy", "--package", "benches-compare", "--all-targets"]);
+    actors.args(["--features", "actors", "--", "-D", "warnings"]);
+    steps.run("clippy, actors", LIMIT, actors);
     deny(&mut steps);
     steps.run("models: loom", LONG_LIMIT, models::loom(None));
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
@@ -70,7 +74,10 @@ fn deny(steps: &mut Steps) {
     let Some(program) = program else { return };
     let deny = |what: &[&str]| {
         let mut command = Command::new(&program);
-        command.current_dir(shell::root()).args(["--workspace", "check"]).args(what);
+        command
+            .current_dir(shell::root())
+            .args(["--workspace", "--all-features", "check"])
+            .args(what);
         command
     };
     steps.run("licences, bans, sources", LIMIT, deny(&["licenses", "bans", "sources"]));

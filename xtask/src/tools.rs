@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
@@ -22,14 +22,34 @@ pub(crate) fn system_packages() -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let line = format!("apt-get install --yes {}", missing.join(" "));
+    install(&missing)
+}
+
+/// A program, or else the Debian package that has it, installed if we may.
+pub(crate) fn program_or_package(program: &str, package: &str) -> Result<PathBuf> {
+    if shell::find_program(program).is_none() {
+        install(&[package])?;
+    }
+    shell::find_program(program).with_context(|| format!("{package} has brought no {program}"))
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let line = format!("apt-get install --yes {}", packages.join(" "));
     if !is_root() || shell::find_program("apt-get").is_none() {
-        bail!("please install {} (on Debian: {line})", missing.join(", "));
+        bail!("please install {} (on Debian: {line})", packages.join(", "));
     }
     println!("  {line}");
-    let mut command = Command::new("apt-get");
-    command.args(["install", "--yes", "--no-install-recommends"]).args(missing);
-    shell::run(command)
+    let apt_get = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
+        shell::run(command)
+    };
+    let words = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    // A fresh machine may have no list of packages yet, or an old one.
+    apt_get(&words).or_else(|_| {
+        apt_get(&["update"])?;
+        apt_get(&words)
+    })
 }
 
 /// cargo-deny: the one that is installed, else the one we have built, else we build it.

@@ -5,27 +5,17 @@ use std::{process::Command, sync::OnceLock};
 use anyhow::{Context, Result, bail};
 
 use super::{plan::Plan, programs::Contestant};
-use crate::shell;
+use crate::tools;
 
 /// Is valgrind here? Installs Debian's where that is possible, and says so where it is not.
 pub(super) fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| {
-        let here = || shell::find_program("valgrind").is_some();
-        if !here() && shell::find_program("apt-get").is_some() {
-            let mut install = Command::new("apt-get");
-            install.args(["install", "--yes", "--no-install-recommends", "valgrind"]);
-            install.env("DEBIAN_FRONTEND", "noninteractive");
-            if let Err(error) = shell::run(install) {
-                eprintln!("{error:#}");
-            }
+    *AVAILABLE.get_or_init(|| match tools::program_or_package("valgrind", "valgrind") {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("instructions are not counted: {error:#}");
+            false
         }
-        if !here() {
-            eprintln!(
-                "instructions are not counted: there is no valgrind, and no right to install it"
-            );
-        }
-        here()
     })
 }
 

@@ -2,21 +2,8 @@
 
 use std::{fs, process::Command, thread, time::Duration};
 
+use super::{areas::Area, programs::Programs};
 use crate::shell;
-
-/// The peers whose versions are shown, as `Cargo.lock` has them.
-const SHOWN: &[&str] = &[
-    "tokio",
-    "rayon",
-    "rayon-core",
-    "crossbeam-channel",
-    "crossbeam-deque",
-    "async-executor",
-    "async-io",
-    "forte",
-    "oneshot",
-    "mimalloc",
-];
 
 /// Busy with something else: from this share of all cores on, numbers are doubtful.
 const BUSY: f64 = 0.05;
@@ -25,7 +12,7 @@ const BUSY: f64 = 0.05;
 const LOOK: Duration = Duration::from_millis(1000);
 
 /// Prints the machine, the versions and the notes; warns when it is not quiet.
-pub(super) fn describe(notes: &[String]) {
+pub(super) fn describe(area: &Area, programs: &Programs) {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
@@ -37,8 +24,11 @@ pub(super) fn describe(notes: &[String]) {
     let mut git = Command::new("git");
     git.current_dir(shell::root()).args(["log", "-1", "--format=%h %cs"]);
     println!("commit    {}", line_of(&mut git));
-    println!("versions  {}", versions(&read(&shell::root().join("Cargo.lock").to_string_lossy())));
-    notes.iter().for_each(|note| println!("note      {note}"));
+    let lock = read(&shell::root().join("Cargo.lock").to_string_lossy());
+    let mut versions = versions(&lock, area.versions);
+    versions.extend(programs.versions.iter().cloned());
+    println!("versions  {}", versions.join(", "));
+    programs.notes.iter().for_each(|note| println!("note      {note}"));
     warn_if_busy("before the first run");
     println!();
 }
@@ -69,7 +59,8 @@ fn cpu_time(stat: &str) -> Option<(u64, u64)> {
     Some((ticks.get(3)? + ticks.get(4)?, ticks.iter().sum()))
 }
 
-fn versions(lock: &str) -> String {
+/// What `Cargo.lock` says of these crates.
+fn versions(lock: &str, names: &[&str]) -> Vec<String> {
     let lock: toml::Table = lock.parse().unwrap_or_default();
     let packages = lock.get("package").and_then(|list| list.as_array()).cloned();
     let packages = packages.unwrap_or_default();
@@ -77,7 +68,7 @@ fn versions(lock: &str) -> String {
         let package = packages.iter().find(|package| package["name"].as_str() == Some(name))?;
         Some(format!("{name} {}", package["version"].as_str()?))
     };
-    SHOWN.iter().filter_map(version).collect::<Vec<_>>().join(", ")
+    names.iter().filter_map(version).collect()
 }
 
 fn line_of(command: &mut Command) -> String {
@@ -102,7 +93,7 @@ mod tests {
     #[test]
     fn versions_come_from_the_lock_file() {
         let lock = "[[package]]\nname = \"rayon\"\nversion = \"1.2.3\"\n";
-        assert_eq!(versions(lock), "rayon 1.2.3");
-        assert_eq!(versions(""), "");
+        assert_eq!(versions(lock, &["tokio", "rayon"]), ["rayon 1.2.3"]);
+        assert!(versions("", &["rayon"]).is_empty());
     }
 }

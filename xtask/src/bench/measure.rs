@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeMap,
     io::Read,
-    process::{Command, Stdio},
+    os::unix::process::ExitStatusExt,
+    process::{Command, ExitStatus, Stdio},
     sync::OnceLock,
     thread,
     time::{Duration, Instant},
@@ -13,108 +14,50 @@ use anyhow::{Context, Result, bail};
 
 use super::{
     callgrind,
-    plan::{Allocator, Method, Plan, Speed, Target},
-    programs::{Contestant, Programs},
+    plan::{Method, Plan, Speed},
+    programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
+    row::{Row, Series},
 };
-
-/// No run takes nearly as long; one that does hangs.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// Between two looks whether a run has ended: seldom, so as not to disturb it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// One result of one contestant, over all rounds.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Series {
-    values: Vec<f64>,
-    beside: BTreeMap<String, Vec<f64>>,
-}
-
-impl Series {
-    pub(super) fn value(&self) -> f64 {
-        median(&self.values)
-    }
-
-    /// The distance of the extremes, as a share of the median.
-    pub(super) fn spread(&self) -> f64 {
-        let extreme = |pick: fn(f64, f64) -> f64| self.values.iter().copied().reduce(pick);
-        let (low, high) = (extreme(f64::min).unwrap_or(0.0), extreme(f64::max).unwrap_or(0.0));
-        if self.value() > 0.0 { (high - low) / self.value() } else { 0.0 }
-    }
-
-    /// The numbers beside the value, as medians.
-    pub(super) fn beside(&self) -> BTreeMap<&str, f64> {
-        self.beside.iter().map(|(name, values)| (name.as_str(), median(values))).collect()
-    }
-}
-
-/// One line of the table.
-#[derive(Debug)]
-pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) unit: String,
-    pub(super) allocator: Allocator,
-    pub(super) workers: usize,
-    pub(super) ours: Series,
-    pub(super) peers: BTreeMap<String, Series>,
-    pub(super) floor: Option<f64>,
-    pub(super) target: Target,
-}
-
-impl Row {
-    pub(super) fn best_peer(&self) -> Option<(&str, f64)> {
-        self.best_of(&[])
-    }
-
-    fn best_of(&self, names: &[&str]) -> Option<(&str, f64)> {
-        self.peers
-            .iter()
-            .filter(|(name, _)| names.is_empty() || names.contains(&name.as_str()))
-            .map(|(name, series)| (name.as_str(), series.value()))
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-    }
-
-    /// Above 1 when ours is better than the best peer.
-    pub(super) fn ratio(&self) -> Option<f64> {
-        self.best_peer().map(|(_, value)| value / self.ours.value())
-    }
-
-    /// Is everything aimed at reached? None where nothing is, or nobody to compare with.
-    pub(super) fn met(&self) -> Option<bool> {
-        let Target { max, ratio, against, beside } = self.target;
-        let max = max.map(|max| self.ours.value() <= max);
-        let ratio = ratio.and_then(|ratio| {
-            let (_, best) = self.best_of(against)?;
-            Some(best / self.ours.value() >= ratio)
-        });
-        let beside = beside.and_then(|(name, max)| Some(*self.ours.beside().get(name)? <= max));
-        [max, ratio, beside].into_iter().flatten().reduce(|a, b| a && b)
-    }
-}
+/// A peer that has failed so often, and never done it, is not tried again.
+const FAILURES_MAX: usize = 2;
 
 /// Runs a plan for all rounds.
 pub(super) fn rows(
     plan: &Plan,
-    allocator: Allocator,
+    setting: Setting,
     speed: Speed,
     programs: &Programs,
 ) -> Result<Vec<Row>> {
-    let contestants = programs.contestants(plan.workload, allocator)?;
+    let contestants = programs.contestants(plan.workload, setting)?;
     let mut results = Results::default();
     match plan.method {
         Method::Clock => {
-            for round in 0..speed.rounds() {
+            let mut attempts = vec![Attempts::default(); contestants.len()];
+            for round in 0..speed.rounds().min(plan.rounds_max) {
                 for at in 0..contestants.len() {
                     // Another first each round, so that nobody always follows the same one.
-                    let contestant = &contestants[(at + round) % contestants.len()];
-                    match clocked(plan, speed, contestant) {
+                    let at = (at + round) % contestants.len();
+                    let (contestant, attempts) = (&contestants[at], &mut attempts[at]);
+                    if attempts.is_hopeless() {
+                        continue;
+                    }
+                    match clocked(plan, speed, contestant, programs.limit()) {
                         Ok(lines) => {
+                            attempts.done += 1;
                             for line in lines {
                                 results.add(contestant, &line)?;
                             }
                         }
                         // A peer that hangs or crashes loses this round; we may not.
-                        Err(error) if !contestant.is_ours() => eprintln!("  left out: {error:#}"),
+                        Err(error) if !contestant.is_ours() => {
+                            eprintln!("  left out: {error:#}");
+                            attempts.failed += 1;
+                            results.fail(contestant, plan, &format!("{error:#}"));
+                        }
                         Err(error) => return Err(error),
                     }
                 }
@@ -125,18 +68,35 @@ pub(super) fn rows(
                 return Ok(Vec::new());
             }
             // The floor spins while it is idle, and every spin counts.
-            for contestant in contestants.iter().filter(|one| one.name() != "floor") {
+            for contestant in contestants.iter().filter(|one| one.name() != FLOOR) {
                 let count = |size| callgrind::count(contestant, plan, size);
                 let extra = count(large)? as f64 - count(small)? as f64;
                 let per_item = extra / ((large - small) * items_per_scale) as f64;
-                results.insert(contestant, plan.results[0], "instructions/job", per_item);
+                results.series(contestant, plan.results[0], "instructions/job").add(per_item);
             }
         }
     }
-    Ok(results.into_rows(plan, allocator))
+    Ok(results.into_rows(plan, setting))
 }
 
-fn clocked(plan: &Plan, speed: Speed, contestant: &Contestant) -> Result<Vec<serde_json::Value>> {
+#[derive(Debug, Default, Clone)]
+struct Attempts {
+    done: usize,
+    failed: usize,
+}
+
+impl Attempts {
+    fn is_hopeless(&self) -> bool {
+        self.done == 0 && self.failed >= FAILURES_MAX
+    }
+}
+
+fn clocked(
+    plan: &Plan,
+    speed: Speed,
+    contestant: &Contestant,
+    limit: Duration,
+) -> Result<Vec<serde_json::Value>> {
     let mut command = quiet(contestant.program().as_os_str());
     command.args(contestant.arguments(plan.workload, plan.workers));
     if speed == Speed::Quick {
@@ -148,15 +108,15 @@ fn clocked(plan: &Plan, speed: Speed, contestant: &Contestant) -> Result<Vec<ser
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if start.elapsed() > LIMIT {
+        if start.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            bail!("{} did not end within {LIMIT:?} in {}", contestant.name(), plan.workload);
+            bail!("{} did not end within {limit:?} in {}", contestant.name(), plan.workload);
         }
         thread::sleep(LOOK_EVERY);
     };
     if !status.success() {
-        bail!("{} ended with {status} in {}", contestant.name(), plan.workload);
+        bail!("{} {} in {}", contestant.name(), ending(status), plan.workload);
     }
     // A few lines: they fit the pipe while nobody reads.
     let mut text = String::new();
@@ -166,42 +126,77 @@ fn clocked(plan: &Plan, speed: Speed, contestant: &Contestant) -> Result<Vec<ser
         .collect()
 }
 
+/// A program that the system kills has asked for more memory than there is, as a rule.
+fn ending(status: ExitStatus) -> String {
+    const SIGKILL: i32 = 9;
+    if status.signal() == Some(SIGKILL) {
+        "was killed, for want of memory as it seems,".to_owned()
+    } else {
+        format!("ended with {status}")
+    }
+}
+
+/// Results by row and contestant.
 #[derive(Default)]
 struct Results(BTreeMap<String, (String, BTreeMap<String, Series>)>);
 
 impl Results {
     fn add(&mut self, contestant: &Contestant, line: &serde_json::Value) -> Result<()> {
         let fields = line.as_object().context("a result is an object")?;
-        let text =
-            |name: &str| fields.get(name).and_then(|v| v.as_str()).context("no name or unit");
-        let value = fields.get("value").and_then(|v| v.as_f64()).context("no value")?;
-        let series = self.insert(contestant, text("workload")?, text("unit")?, value);
+        let text = |name: &str| fields.get(name).and_then(|v| v.as_str());
+        let workload = text("workload").context("no name")?;
+        let unit = text("unit").context("no unit")?;
+        if let Some((known, _)) = self.0.get(workload)
+            && !known.is_empty()
+            && known != unit
+        {
+            bail!("{} counts {workload} in {unit}, others in {known}", contestant.name());
+        }
+        let series = self.series(contestant, workload, unit);
+        match fields.get("value").context("no value")? {
+            serde_json::Value::Null => series.fail(text("note").unwrap_or("failed").to_owned()),
+            value => series.add(value.as_f64().context("the value is no number")?),
+        }
         for (name, number) in fields.iter().filter(|(name, _)| *name != "value") {
             if let Some(number) = number.as_f64() {
-                series.beside.entry(name.clone()).or_default().push(number);
+                series.add_beside(name, number);
             }
         }
         Ok(())
     }
 
-    fn insert(&mut self, who: &Contestant, row: &str, unit: &str, value: f64) -> &mut Series {
-        let empty = || (unit.to_owned(), BTreeMap::new());
-        let (_, series) = self.0.entry(row.to_owned()).or_insert_with(empty);
-        let series = series.entry(who.name().to_owned()).or_default();
-        series.values.push(value);
-        series
+    /// In all rows that the plan would have given.
+    fn fail(&mut self, contestant: &Contestant, plan: &Plan, why: &str) {
+        for row in plan.results {
+            self.series(contestant, row, "").fail(why.to_owned());
+        }
     }
 
-    fn into_rows(mut self, plan: &Plan, allocator: Allocator) -> Vec<Row> {
+    fn series(&mut self, who: &Contestant, row: &str, unit: &str) -> &mut Series {
+        let (known, series) = self.0.entry(row.to_owned()).or_default();
+        if known.is_empty() {
+            *known = unit.to_owned();
+        }
+        series.entry(who.name().to_owned()).or_default()
+    }
+
+    fn into_rows(mut self, plan: &Plan, setting: Setting) -> Vec<Row> {
+        let allocator = setting.of_ours();
         let row = |name: &&str| {
             let (unit, mut series) = self.0.remove(*name)?;
+            let mut ours = series.remove(OURS).unwrap_or_default();
+            if let Some(value) = series.remove(OURS_SYSTEM).and_then(|series| series.value()) {
+                ours.add_beside("system", value);
+            }
             Some(Row {
                 name: name.to_string(),
                 unit,
                 allocator,
+                apart: matches!(setting, Setting::Apart(_)),
                 workers: plan.workers,
-                ours: series.remove("ours")?,
-                floor: series.remove("floor").map(|floor| floor.value()),
+                better: plan.better,
+                ours,
+                floor: series.remove(FLOOR).and_then(|floor| floor.value()),
                 peers: series,
                 target: (plan.target)(name, allocator),
             })
@@ -211,9 +206,11 @@ impl Results {
 }
 
 /// A command that the machine's other work disturbs little: in a scheduling group of its own,
-/// with the highest weight, where Linux has such groups and lets us.
+/// with the highest weight, where Linux has such groups and lets us. And if memory runs out, it is
+/// the one to go.
 fn quiet(program: &std::ffi::OsStr) -> Command {
-    const WEIGH: &str = r#"echo -20 > /proc/self/autogroup; exec "$@""#;
+    const WEIGH: &str =
+        r#"echo -20 > /proc/self/autogroup; echo 1000 > /proc/self/oom_score_adj; exec "$@""#;
     static WORKS: OnceLock<bool> = OnceLock::new();
     let weighed = |program: &std::ffi::OsStr| {
         let mut command = Command::new("setsid");
@@ -225,14 +222,4 @@ fn quiet(program: &std::ffi::OsStr) -> Command {
         output.is_ok_and(|output| output.status.success())
     });
     if *works { weighed(program) } else { Command::new(program) }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
 }

@@ -4,12 +4,15 @@
 //! several rounds, so that whatever disturbs the machine disturbs everyone. Medians count, and
 //! of them the ratio: absolute figures belong to the machine.
 
+mod areas;
 mod callgrind;
+mod foreign;
 mod machine;
 mod measure;
 mod output;
 mod plan;
 mod programs;
+mod row;
 mod table;
 
 use std::path::PathBuf;
@@ -17,24 +20,30 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use self::{
-    measure::Row,
+    areas::Area,
     plan::{Plan, Speed},
-    programs::Programs,
+    programs::{Programs, Setting},
+    row::Row,
 };
 
-const USAGE: &str = "\
-Usage: cargo xtask bench <AREA> [OPTIONS]
-
-Areas:
-  kernel           strands, jobs, timers and parking, beside tokio, rayon, crossbeam-channel,
-                   async-executor and forte
-
+const OPTIONS: &str = "\
 Options:
   --json <FILE>    write the results as a list of objects
   --quick          three rounds of smaller runs instead of five
   --only <TEXT>    only the workloads whose name contains this; may be repeated
-  --no-peers       ours and the floor alone
+  --no-peers       ours alone
   -h, --help       this";
+
+fn usage() -> String {
+    let mut text = "Usage: cargo xtask bench <AREA> [OPTIONS]\n\nAreas:\n".to_owned();
+    for area in areas::ALL {
+        let names = std::iter::once(area.name).chain(std::iter::repeat(""));
+        for (name, line) in names.zip(area.about) {
+            text.push_str(&format!("  {name:<15}  {line}\n"));
+        }
+    }
+    format!("{text}\n{OPTIONS}")
+}
 
 #[derive(Debug, Default, PartialEq)]
 struct Options {
@@ -58,9 +67,9 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--no-peers" => options.no_peers = true,
                 "-h" | "--help" => options.help = true,
-                flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{USAGE}"),
+                flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{}", usage()),
                 area if options.area.is_empty() => options.area = area.to_owned(),
-                extra => bail!("one area at a time; what is {extra:?}?\n\n{USAGE}"),
+                extra => bail!("one area at a time; what is {extra:?}?\n\n{}", usage()),
             }
         }
         Ok(options)
@@ -75,30 +84,33 @@ impl Options {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse(arguments)?;
     if options.help {
-        println!("{USAGE}");
+        println!("{}", usage());
         return Ok(());
     }
-    match options.area.as_str() {
-        "kernel" => kernel(&options),
-        "" => bail!("name an area\n\n{USAGE}"),
-        other => bail!("no area {other:?}\n\n{USAGE}"),
+    match (options.area.as_str(), areas::find(&options.area)) {
+        (_, Some(area)) => measure(area, &options),
+        ("", None) => bail!("name an area\n\n{}", usage()),
+        (other, None) => bail!("no area {other:?}\n\n{}", usage()),
     }
 }
 
-fn kernel(options: &Options) -> Result<()> {
-    let plans: Vec<&Plan> = plan::KERNEL.iter().filter(|plan| options.wants(plan)).collect();
+fn measure(area: &'static Area, options: &Options) -> Result<()> {
+    let plans: Vec<&Plan> = area.plans.iter().filter(|plan| options.wants(plan)).collect();
     if plans.is_empty() {
         bail!("no workload is called {:?}", options.only.join(" or "));
     }
     let speed = if options.quick { Speed::Quick } else { Speed::Full };
-    let programs = Programs::build(!options.no_peers)?;
-    machine::describe(&programs.notes);
+    let programs = Programs::build(area, !options.no_peers)?;
+    machine::describe(area, &programs);
 
     let mut rows: Vec<Row> = Vec::new();
     for plan in plans {
-        for &allocator in plan.allocators {
-            eprintln!("{} ({allocator})", plan.workload);
-            rows.extend(measure::rows(plan, allocator, speed, &programs)?);
+        for setting in Setting::all(plan.allocators) {
+            match setting {
+                Setting::Apart(allocator) => eprintln!("{} ({allocator})", plan.workload),
+                Setting::Together => eprintln!("{}", plan.workload),
+            }
+            rows.extend(measure::rows(plan, setting, speed, &programs)?);
         }
     }
     table::print(&rows);
@@ -134,8 +146,9 @@ mod tests {
     #[test]
     fn only_selects_by_part_of_the_name() {
         let options = parse("kernel --only timers_fire --only submit").unwrap();
+        let kernel = areas::find("kernel").unwrap();
         let chosen: Vec<&str> =
-            plan::KERNEL.iter().filter(|p| options.wants(p)).map(|p| p.workload).collect();
+            kernel.plans.iter().filter(|p| options.wants(p)).map(|p| p.workload).collect();
         assert!(chosen.contains(&"timers") && chosen.contains(&"submit_4"), "{chosen:?}");
         assert!(!chosen.contains(&"spawn_tree"), "{chosen:?}");
     }

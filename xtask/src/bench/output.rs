@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use super::measure::{Row, Series};
+use super::row::{Row, Series};
 
 /// Writes a list with one object per row.
 pub(super) fn write(file: &Path, area: &str, rows: &[Row]) -> Result<()> {
@@ -27,13 +27,14 @@ fn object(area: &str, row: &Row) -> Value {
         "area": area,
         "workload": row.name,
         "unit": row.unit,
-        "ours": rounded(row.ours.value()),
-        "peers": if row.peers.is_empty() { Value::Null } else { each(|s| rounded(s.value())) },
+        "ours": row.ours.value().map(rounded),
+        "peers": if row.peers.is_empty() { Value::Null } else { each(value) },
         "best_peer": row.best_peer().map(|(name, _)| name),
         "ratio": row.ratio().map(rounded),
         "floor": row.floor.map(rounded),
         "target": {
             "max": row.target.max,
+            "min": row.target.min,
             "ratio": row.target.ratio,
             "against": row.target.against,
             "beside": row.target.beside.map(|(name, max)| json!({ "name": name, "max": max })),
@@ -45,7 +46,17 @@ fn object(area: &str, row: &Row) -> Value {
         "beside": beside(&row.ours),
         "peers_beside": each(beside),
         "peers_spread": each(|series| rounded(series.spread())),
+        "peers_failed": row
+            .peers
+            .iter()
+            .filter_map(|(name, series)| Some((name.clone(), series.failure()?.into())))
+            .collect::<Map<_, _>>(),
     })
+}
+
+/// Null for one that failed.
+fn value(series: &Series) -> Value {
+    series.value().map_or(Value::Null, rounded)
 }
 
 fn beside(series: &Series) -> Value {

