@@ -73,6 +73,7 @@ mod sim;
 mod slot;
 mod strand;
 mod sync;
+mod tenant;
 mod timer;
 mod turn;
 mod worker;
@@ -99,6 +100,8 @@ pub use strand::{
     Strand, StrandId,
     body::{Body, Step},
     join::JoinHandle,
+    open::{OpenBody, StrandWith, hand_off_to},
 };
+pub use tenant::Tenant;
 pub use timer::{Interval, Sleep, Tick, Timeout, Timer};
 pub use turn::Turn;

@@ -25,6 +25,7 @@ use crate::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
+    tenant::Tenants,
     timer::Timers,
     worker::{self, Worker},
     world::{Clock, Nanos},
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) timers: Timers,
     pub(crate) recorder: Recorder,
     pub(crate) joiners: Joiners,
+    pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
     /// In a simulation: what will happen at its time.
     pub(crate) events: Option<Mutex<Events>>,
@@ -89,6 +91,7 @@ impl Shared {
             timers: Timers::default(),
             recorder,
             joiners: Joiners::default(),
+            tenants: Tenants::default(),
             reporter,
             events,
             refusing: AtomicBool::new(false),
@@ -143,10 +146,18 @@ impl Shared {
                 return events.lock().wake_at(at, strand.handle());
             }
             if strand.state().wake() == Wake::Push {
-                self.stamp(worker, strand);
-                self.place_in(worker, Entry::strand(strand), &strand.header().rank, Place::Near);
+                self.queue(worker, strand);
             }
         });
+    }
+
+    /// Places the entry that a strand is owed.
+    #[inline]
+    pub(crate) fn queue(&self, worker: Option<&Worker>, strand: StrandRef) {
+        self.stamp(worker, strand);
+        // A copy: once its entry is placed, the strand may be run and freed by another worker.
+        let rank = strand.header().rank;
+        self.place_in(worker, Entry::strand(strand), &rank, Place::Near);
     }
 
     /// Places an entry from whatever thread this is.

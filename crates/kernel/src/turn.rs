@@ -1,6 +1,6 @@
 //! What a strand or a job may do in its turn.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     attributes::{Attributes, WorkerId},
@@ -8,7 +8,7 @@ use crate::{
     panics,
     report::Report,
     runtime::handle::Handle,
-    shared::Place,
+    shared::{Place, Shared},
     strand::{Strand, StrandRef},
     sync::atomic::Ordering::Relaxed,
     worker::{self, Worker},
@@ -128,6 +128,11 @@ impl<'a> Turn<'a> {
         self.strand.map(StrandRef::handle)
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.worker.shared
+    }
+
+    #[inline]
     pub(crate) fn strand_ref(&self) -> Option<StrandRef> {
         self.strand
     }

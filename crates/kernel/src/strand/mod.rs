@@ -1,12 +1,14 @@
 //! A strand: a stateful thing that runs on at most one worker at a time.
 //!
-//! In memory it is one allocation, a [`Header`] that the scheduler knows and behind it the body,
-//! whose type only the header's functions know. [`StrandRef`] is the bare pointer: what it may do
+//! In memory it is one allocation: a [`Header`] that the scheduler knows, behind it the open part
+//! that some strands have (see [`open`]), and behind that the body, whose type only the header's
+//! functions know. [`StrandRef`] is the bare pointer: what it may do
 //! follows from the state word (an entry, a turn or a handle keeps the strand alive, see
 //! [`state`]). [`Strand`] is the counted handle that users hold.
 
 pub(crate) mod body;
 pub(crate) mod join;
+pub(crate) mod open;
 pub(crate) mod run;
 pub(crate) mod state;
 
@@ -72,8 +74,9 @@ pub(crate) struct Header {
 }
 
 #[repr(C)]
-struct Whole<B> {
+struct Whole<P, B> {
     header: Header,
+    open: P,
     /// `None` once it has ended.
     body: UnsafeCell<Option<B>>,
 }
@@ -89,20 +92,30 @@ unsafe impl Send for StrandRef {}
 unsafe impl Sync for StrandRef {}
 
 impl StrandRef {
-    /// A new strand with one handle, idle or with its first entry owed.
-    pub(crate) fn new<B: Run>(
+    /// A new strand with so many handles, idle or with its first entry owed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "each is a field of the header")]
+    pub(crate) fn new<P, B: Run<P>>(
         shared: Arc<Shared>,
         id: StrandId,
         attributes: &Attributes,
         rank: Rank,
         queued: bool,
+        handles: u64,
+        open: P,
         body: B,
     ) -> StrandRef {
-        let state = if queued { State::queued(1) } else { State::idle(1) };
+        let state = if queued { State::queued(handles) } else { State::idle(handles) };
         let whole = Box::new(Whole {
             header: Header {
                 state,
-                vtable: const { &VTable::of::<B>(take_turn::<B>, end_unrun::<B>, free::<B>) },
+                vtable: const {
+                    &VTable {
+                        take_turn: take_turn::<P, B>,
+                        end_unrun: end_unrun::<P, B>,
+                        free: free::<P, B>,
+                    }
+                },
                 shared,
                 id,
                 rank,
@@ -111,6 +124,7 @@ impl StrandRef {
                 signals: AtomicU8::new(0),
                 named: attributes.name.is_some(),
             },
+            open,
             body: UnsafeCell::new(Some(body)),
         });
         StrandRef(NonNull::from(Box::leak(whole)).cast())
@@ -208,38 +222,50 @@ impl StrandRef {
 
 /// # Safety
 /// The caller holds the strand's turn.
-unsafe fn take_turn<B: Run>(strand: StrandRef, turn: &mut crate::turn::Turn<'_>) -> run::After {
+unsafe fn take_turn<P, B: Run<P>>(
+    strand: StrandRef,
+    turn: &mut crate::turn::Turn<'_>,
+) -> run::After {
     let aborted = strand.header().signals.load(Relaxed) & ABORT != 0;
-    // SAFETY: `B` is the type this strand was made with, since its vtable names this function.
-    let whole = unsafe { strand.0.cast::<Whole<B>>().as_ref() };
+    // SAFETY: `P` and `B` are the types this strand was made with, since its vtable names this
+    // function.
+    let whole = unsafe { strand.0.cast::<Whole<P, B>>().as_ref() };
     // SAFETY: the caller holds the turn, so nobody else touches the body (invariant 2).
-    whole.body.with_mut(|body| run::guarded(unsafe { &mut *body }, aborted, turn))
+    whole.body.with_mut(|body| run::guarded(unsafe { &mut *body }, &whole.open, aborted, turn))
 }
 
 /// # Safety
 /// The caller holds the strand's turn.
-unsafe fn end_unrun<B: Run>(strand: StrandRef) {
+unsafe fn end_unrun<P, B: Run<P>>(strand: StrandRef) {
     // SAFETY: as in `take_turn`.
-    let whole = unsafe { strand.0.cast::<Whole<B>>().as_ref() };
+    let whole = unsafe { strand.0.cast::<Whole<P, B>>().as_ref() };
+    let (shared, stopped) = (&whole.header.shared, join::Failure::Stopped);
     // SAFETY: as in `take_turn`.
-    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, join::Failure::Stopped));
+    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, &whole.open, shared, stopped));
 }
 
 /// # Safety
 /// Nobody else holds the strand.
-unsafe fn free<B: Run>(strand: StrandRef) {
+unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
     // SAFETY: it was made by `StrandRef::new` from such a box, and nobody holds it any more.
-    let whole = unsafe { Box::from_raw(strand.0.cast::<Whole<B>>().as_ptr()) };
+    let whole = unsafe { Box::from_raw(strand.0.cast::<Whole<P, B>>().as_ptr()) };
     // Nobody could ever wake it again: it ends here, and whoever waits is told.
-    let why = match whole.header.shared.idle.is_closed() {
-        true => join::Failure::Stopped,
-        false => join::Failure::Abandoned,
-    };
-    // SAFETY: we own the whole.
-    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, why));
+    whole.body.with_mut(|body| {
+        // SAFETY: we own the whole.
+        let body = unsafe { &mut *body };
+        if body.is_some() {
+            let why = match whole.header.shared.idle.is_closed() {
+                true => join::Failure::Stopped,
+                false => join::Failure::Abandoned,
+            };
+            run::fail(body, &whole.open, &whole.header.shared, why);
+        }
+    });
     if whole.header.named {
         whole.header.shared.strike(whole.header.id);
     }
+    // An open part is anybody's code.
+    crate::panics::contain(|| drop(whole));
 }
 
 /// A handle of a strand: wakes it, and asks it to end. Cheap to clone.

@@ -5,7 +5,10 @@
 
 use super::*;
 use crate::sync::{Mutex, UnsafeCell};
-use loom::{sync::atomic::AtomicUsize, thread};
+use loom::{
+    sync::atomic::{AtomicBool, AtomicUsize},
+    thread,
+};
 use std::sync::Arc;
 
 struct Stage {
@@ -17,6 +20,9 @@ struct Stage {
     header: UnsafeCell<bool>,
     mail: AtomicUsize,
     seen: AtomicUsize,
+    /// Written by whoever fills, read by turns. `full` is what a filler does last.
+    slot: UnsafeCell<usize>,
+    full: AtomicBool,
 }
 
 impl Stage {
@@ -29,6 +35,8 @@ impl Stage {
             header: UnsafeCell::new(false),
             mail: AtomicUsize::new(0),
             seen: AtomicUsize::new(0),
+            slot: UnsafeCell::new(0),
+            full: AtomicBool::new(false),
         })
     }
 
@@ -79,7 +87,55 @@ impl Stage {
             // SAFETY: loom checks that turns do not overlap.
             unsafe { *body += 1 };
         });
+        if self.full.load(Relaxed) {
+            self.full.store(false, Relaxed);
+            self.slot.with_mut(|slot| {
+                // SAFETY: loom checks that nobody fills it at the same time.
+                let left = std::mem::take(unsafe { &mut *slot });
+                self.mail.fetch_add(left, Relaxed);
+            });
+        }
         self.seen.store(self.mail.load(Relaxed), Relaxed);
+    }
+
+    /// Leaves one piece of mail in the slot.
+    fn leave(&self) {
+        // SAFETY: loom checks that nobody else touches it.
+        self.slot.with_mut(|slot| unsafe { *slot += 1 });
+        self.full.store(true, Release);
+    }
+
+    /// Sends by filling an idle strand; otherwise as `send`.
+    fn fill(&self) {
+        self.touch();
+        if self.state.fill() {
+            self.leave();
+            self.push();
+        } else {
+            self.send();
+        }
+    }
+
+    /// Sends by holding the strand's turn, which is taken at once; otherwise as `send`.
+    fn hold(&self) {
+        self.touch();
+        match self.state.hold() {
+            Hold::Filled if !self.full.load(Acquire) => {
+                self.rest(self.state.give_back());
+                self.send();
+            }
+            Hold::Held | Hold::Filled => {
+                if self.full.load(Relaxed) {
+                    self.mail.fetch_add(1, Relaxed);
+                } else {
+                    self.leave();
+                }
+                self.take_turn();
+                self.touch();
+                self.rest(self.state.pause());
+            }
+            Hold::Refused => self.send(),
+        }
     }
 
     fn rest(&self, rest: Rest) {
@@ -198,6 +254,36 @@ fn claimed_turn_sees_the_mail_or_one_more_turn_is_owed() {
     });
 }
 
+/// Invariant 5: what is left in the slot is read by one turn, also when a hold comes between.
+#[test]
+fn what_is_left_in_the_slot_is_read_by_one_turn() {
+    let acts: [fn(&Stage); 3] = [Stage::fill, Stage::hold, Stage::send];
+    for first in acts {
+        for second in acts {
+            loom::model(move || {
+                let stage = Stage::new(State::idle(1));
+                at_once(&stage, vec![first, second], |stage| {
+                    stage.work(State::pause);
+                });
+                stage.drain();
+                assert_eq!(stage.seen.load(Relaxed), 2, "some mail was never seen");
+            });
+        }
+    }
+}
+
+/// Invariant 5, from one turn to the next: who fills comes after the turn that read before.
+#[test]
+fn slot_passes_from_turn_to_turn() {
+    loom::model(|| {
+        let stage = Stage::new(State::idle(1));
+        stage.fill();
+        at_once(&stage, vec![Stage::drain], Stage::fill);
+        stage.drain();
+        assert_eq!(stage.seen.load(Relaxed), 2, "some mail was never seen");
+    });
+}
+
 /// Invariant 2: the body passes from turn to turn, by pops and by claims.
 #[test]
 fn body_passes_from_worker_to_worker() {
@@ -275,8 +361,10 @@ fn freed_once_with_a_stale_entry_left_behind() {
 /// All pairs of operations at once, from all states that an outsider can meet.
 #[test]
 fn all_pairs_from_all_states_keep_the_invariants() {
-    let acts: [fn(&Stage); 5] = [
+    let acts: [fn(&Stage); 7] = [
         |stage| stage.send(),
+        |stage| stage.fill(),
+        |stage| stage.hold(),
         |stage| stage.claim(State::pause),
         |stage| stage.claim(State::requeue),
         |stage| {
@@ -303,7 +391,7 @@ fn all_pairs_from_all_states_keep_the_invariants() {
                     let stage = start();
                     at_once(&stage, vec![first], second);
                     stage.drain();
-                    let mail = stage.mail.load(Relaxed);
+                    let mail = stage.mail.load(Relaxed) + usize::from(stage.full.load(Relaxed));
                     let ended = stage.state.phase() == Phase::Done;
                     assert!(ended || stage.seen.load(Relaxed) == mail, "mail was never seen");
                 });

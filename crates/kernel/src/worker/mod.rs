@@ -7,6 +7,7 @@
 //! worker's own deque joins the line, and the worker serves the head of it. So strands that wake
 //! or hand off to each other can not starve a third.
 
+mod held;
 mod next;
 mod search;
 mod turns;
@@ -30,7 +31,7 @@ use crate::{
     record::EventKind,
     shared::Shared,
     slot::{PAUSE, STOP, Slot},
-    strand::StrandId,
+    strand::{StrandId, StrandRef},
     sync::{
         self,
         atomic::{AtomicPtr, Ordering::Relaxed},
@@ -67,8 +68,12 @@ pub(crate) struct Worker {
     /// Virtual time used by this turn, and by this window: only in simulations.
     turn_nanos: Cell<Nanos>,
     window_nanos: Cell<Nanos>,
+    /// A strand that this turn has claimed, to run next. Its turn is ours.
+    held: Cell<Option<StrandRef>>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
+    /// The turn that last asked for the coarse time, and what it was told.
+    coarse: Cell<(u64, Nanos)>,
     /// When it last came out of parking.
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
@@ -141,7 +146,9 @@ impl Worker {
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
             window_nanos: Cell::new(0),
+            held: Cell::new(None),
             outer: AtomicPtr::new(ptr::null_mut()),
+            coarse: Cell::new((u64::MAX, 0)),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
             placed: Cell::new(0),
@@ -155,6 +162,15 @@ impl Worker {
 
     pub(crate) fn turn_nanos(&self) -> Nanos {
         self.turn_nanos.get()
+    }
+
+    #[inline]
+    pub(crate) fn coarse_now(&self) -> Nanos {
+        let turn = self.slot().counters.turns.get();
+        if self.coarse.get().0 != turn {
+            self.coarse.set((turn, self.shared.now()));
+        }
+        self.coarse.get().1
     }
 
     pub(crate) fn next_number(&self) -> u64 {

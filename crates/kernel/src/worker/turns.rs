@@ -243,7 +243,10 @@ impl Worker {
         let Ended { strand, after, target } = ended;
         self.turn_nanos.set(0);
         let strand = strand?;
-        let claimed = target.and_then(|target| self.claim(&target));
+        let claimed = match self.held.take() {
+            None => target.and_then(|target| self.claim(&target)),
+            Some(held) => self.keep_held(held, target),
+        };
         if self.stealing && after == After::Yield && self.slot().expired.load(Relaxed) {
             // Those who waited before it was preempted are served before it comes again.
             self.join_the_line();
@@ -316,6 +319,9 @@ impl Worker {
     /// Ends a turn for good, whatever it wanted: the simulation is dropped.
     pub(crate) fn abandon(&self, ended: Ended) {
         drop(ended.target);
+        if let Some(held) = self.held.take() {
+            held.end_unrun();
+        }
         let Some(strand) = ended.strand else { return };
         match ended.after {
             After::End => self.rest(strand, strand.state().end()),
