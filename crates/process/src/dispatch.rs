@@ -1,0 +1,3 @@
+//! Commands.
+#[derive(Default)]
+pub(crate) struct Dispatcher;

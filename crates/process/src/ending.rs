@@ -1,0 +1,62 @@
+//! The end of a process: what is closed, and who is told, in which order.
+//!
+//! The mailbox is closed first, so that senders are told from now on; then the exit is marked, so
+//! that nobody links or watches any more without hearing of it; then the pid, the name and the
+//! groups are given up; and last those who are tied to it are told.
+
+use std::task::Waker;
+
+use kernel::{Handle, JoinError};
+
+use crate::{
+    core::{Front, State},
+    exit::ExitReason,
+    link, names, system,
+};
+
+/// Ends a process.
+///
+/// # Safety
+/// The caller holds the turn of the strand that `front` is the open part of; once only.
+#[inline]
+pub(crate) unsafe fn exit<M: Send>(front: &Front<M>, runtime: &Handle, reason: ExitReason) {
+    // SAFETY: the caller holds the turn.
+    unsafe { front.mail.close() };
+    let core = &front.core;
+    let state = core.mark_exit(&reason);
+    // Kept until the end: it may be the last handle but the turn.
+    let own = system::of(runtime).table.leave(runtime, core.pid());
+    if let Some(state) = state {
+        tell(&own, state, &reason);
+    }
+}
+
+#[cold]
+fn tell(own: &kernel::StrandWith<crate::core::Core>, state: State, reason: &ExitReason) {
+    let pid = own.pid();
+    let system = system::of(own.runtime());
+    if let Some(name) = state.name {
+        names::release(system, &name, pid);
+    }
+    for group in state.groups {
+        names::leave(system, &group, pid);
+    }
+    for other in state.links {
+        link::remove(&other, own);
+        link::tell(&other, own, reason.clone());
+    }
+    for watch in state.watchers {
+        watch.tell(pid, reason.clone());
+    }
+    // They try again, and find the mailbox closed.
+    state.senders.into_iter().for_each(Waker::wake);
+}
+
+/// The reason that the kernel's word for an end stands for.
+pub(crate) fn reason_of(why: JoinError) -> ExitReason {
+    match why {
+        JoinError::Panicked(text) => ExitReason::Panic(text.into()),
+        JoinError::Stopped | JoinError::Abandoned => ExitReason::Shutdown,
+        _ => ExitReason::Killed,
+    }
+}

@@ -1,0 +1,40 @@
+//! Processes: strands with an address, a mailbox, links and monitors.
+
+mod addr;
+mod body;
+mod call;
+mod context;
+mod core;
+mod dispatch;
+mod ending;
+mod error;
+mod event;
+mod exit;
+mod faults;
+mod link;
+mod mailbox;
+mod monitor;
+mod names;
+mod payload;
+mod pid;
+mod receive;
+mod relay;
+mod reply;
+mod signal;
+mod spawn;
+mod sync;
+mod system;
+mod table;
+
+pub use addr::Addr;
+pub use call::Call;
+pub use context::{Context, ReceiveTimeout};
+pub use error::{CallError, SendError, SendManyError, SpawnError};
+pub use event::Event;
+pub use exit::{ExitReason, Outcome};
+pub use monitor::MonitorId;
+pub use payload::Payload;
+pub use pid::{ParsePidError, Pid};
+pub use receive::{EventFuture, Receive, ReceiveIf};
+pub use reply::{LateReply, Reply};
+pub use spawn::{BOUND, BOUND_MAX, MailboxKind, ProcessBuilder, Processes};

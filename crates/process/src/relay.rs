@@ -1,0 +1,3 @@
+//! Relays.
+#[derive(Default)]
+pub(crate) struct Relays;

@@ -1,0 +1,214 @@
+//! How a process is made.
+
+use std::{future::Future, sync::Arc};
+
+use kernel::{Attributes, Handle, StrandWith};
+
+use crate::{
+    addr::Addr,
+    body::AsyncBody,
+    context::Context,
+    core::{self, Core, Front, TRAPS},
+    error::SpawnError,
+    exit::Outcome,
+    link,
+    mailbox::Mailbox,
+    names,
+    pid::Pid,
+    system,
+};
+
+/// How many messages a mailbox takes when nothing else is said.
+pub const BOUND: usize = 1024;
+
+/// The largest bound a mailbox can have; more is unbounded.
+pub const BOUND_MAX: usize = 65_000;
+
+/// What a mailbox does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MailboxKind {
+    /// So many messages may wait. When it is full, senders are told, or wait if they choose to.
+    Bounded(usize),
+    /// As many messages may wait as there is memory.
+    Unbounded,
+    /// So many messages may wait. When it is full, the oldest is dropped for a new one.
+    DropOldest(usize),
+}
+
+impl Default for MailboxKind {
+    /// [`BOUND`] messages, and senders are told when it is full.
+    fn default() -> MailboxKind {
+        MailboxKind::Bounded(BOUND)
+    }
+}
+
+/// Makes a process. From [`Processes::process`] and [`Context::process`].
+#[must_use = "a process is made by `spawn`"]
+pub struct ProcessBuilder<'a> {
+    runtime: &'a Handle,
+    name: Option<Arc<str>>,
+    mailbox: MailboxKind,
+    parent: Option<Pid>,
+    link: Option<StrandWith<Core>>,
+    traps: bool,
+    attributes: Attributes,
+}
+
+impl<'a> ProcessBuilder<'a> {
+    #[inline]
+    pub(crate) fn new(runtime: &'a Handle) -> ProcessBuilder<'a> {
+        ProcessBuilder {
+            runtime,
+            name: None,
+            mailbox: MailboxKind::default(),
+            parent: None,
+            link: None,
+            traps: false,
+            attributes: Attributes::default(),
+        }
+    }
+
+    pub(crate) fn child_of(mut self, parent: &StrandWith<Core>) -> ProcessBuilder<'a> {
+        self.parent = Some(parent.pid());
+        self.link = Some(parent.clone());
+        self
+    }
+
+    pub(crate) fn runtime(&self) -> &'a Handle {
+        self.runtime
+    }
+
+    /// A name, under which [`Processes::named`] finds it as long as it lives.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> ProcessBuilder<'a> {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// How many messages may wait, and what happens when there are more.
+    pub fn mailbox(mut self, mailbox: MailboxKind) -> ProcessBuilder<'a> {
+        self.mailbox = mailbox;
+        self
+    }
+
+    /// Not linked to the process that spawns it.
+    pub fn detached(mut self) -> ProcessBuilder<'a> {
+        self.link = None;
+        self
+    }
+
+    /// Exits of links come as events, from the start.
+    pub fn trap_exits(mut self) -> ProcessBuilder<'a> {
+        self.traps = true;
+        self
+    }
+
+    /// Its priority under `Priority`: higher runs first.
+    pub fn priority(mut self, priority: f64) -> ProcessBuilder<'a> {
+        self.attributes.priority = priority;
+        self
+    }
+
+    /// Its key for the function of `Placement::Affinity`.
+    pub fn key(mut self, key: u64) -> ProcessBuilder<'a> {
+        self.attributes.key = Some(key);
+        self
+    }
+
+    /// Spawns it. `start` is called in the first turn of the process.
+    ///
+    /// # Errors
+    /// If the runtime has stopped or is stopping its processes, the name is taken, or the bound of
+    /// the mailbox is not possible.
+    #[inline]
+    pub fn spawn<M, F, Fut>(self, start: F) -> Result<Addr<M>, SpawnError>
+    where
+        M: Send + 'static,
+        F: FnOnce(Context<M>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        let (bound, drops) = match self.mailbox {
+            MailboxKind::Bounded(bound) => (bound, false),
+            MailboxKind::DropOldest(bound) => (bound, true),
+            MailboxKind::Unbounded => (usize::MAX, false),
+        };
+        if bound == 0 || (bound > BOUND_MAX && bound != usize::MAX) {
+            return Err(SpawnError::Bound(bound));
+        }
+        let bound = u32::try_from(bound).unwrap_or(u32::MAX);
+        let runtime = self.runtime;
+        let system = system::of(runtime);
+        if system.is_stopping() {
+            return Err(SpawnError::Stopping);
+        }
+        let claimed = system.table.claim(runtime);
+        let pid = claimed.0;
+        if let Some(name) = &self.name
+            && let Err(holder) = names::take(system, name.clone(), pid)
+        {
+            system.table.unclaim(runtime, claimed);
+            return Err(SpawnError::NameTaken(name.to_string(), holder));
+        }
+        let born = runtime.coarse_now().as_millis() as u32;
+        let flags = if self.traps { TRAPS } else { 0 };
+        let front = Front {
+            core: Core::new::<M>(pid, self.parent, born, flags),
+            mail: Mailbox::new(bound, drops),
+        };
+        let body = AsyncBody::new(start);
+        let ProcessBuilder { name, link, attributes, .. } = self;
+        let registered = name.clone();
+        let made = StrandWith::start(runtime, &attributes, front, body, |own| {
+            let own = core::untyped(own);
+            if let Some(name) = name {
+                own.with_extras(|state| state.name = Some(name));
+            }
+            system.table.enter(own.clone());
+            if let Some(parent) = link {
+                link::link(&parent, &own);
+            }
+        });
+        match made {
+            Ok(own) => Ok(Addr(own)),
+            Err(error) => {
+                if let Some(name) = registered {
+                    names::release(system, &name, pid);
+                }
+                system.table.unclaim(runtime, claimed);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Processes on a runtime: what [`kernel::Runtime`], [`kernel::Handle`] and
+/// [`kernel::Simulation`] can do with this crate.
+pub trait Processes {
+    /// The runtime.
+    fn on(&self) -> &Handle;
+
+    /// Spawns a process with all defaults: a mailbox for [`BOUND`] messages, no name, no links.
+    ///
+    /// # Errors
+    /// If the runtime has stopped, or is stopping its processes.
+    #[inline]
+    fn spawn_process<M, F, Fut>(&self, start: F) -> Result<Addr<M>, SpawnError>
+    where
+        M: Send + 'static,
+        F: FnOnce(Context<M>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        ProcessBuilder::new(self.on()).spawn(start)
+    }
+
+    /// Makes a process that is not all defaults.
+    fn process(&self) -> ProcessBuilder<'_> {
+        ProcessBuilder::new(self.on())
+    }
+}
+
+impl Processes for Handle {
+    fn on(&self) -> &Handle {
+        self
+    }
+}
