@@ -101,6 +101,7 @@ pub use strand::{
     body::{Body, Step},
     join::JoinHandle,
     open::{OpenBody, StrandWith, hand_off_to},
+    state::Phase,
 };
 pub use tenant::Tenant;
 pub use timer::{Interval, Sleep, Tick, Timeout, Timer};

@@ -1,8 +1,8 @@
 //! The address of a process: whoever has it may send.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use kernel::StrandWith;
+use kernel::{ScheduleError, StrandWith, Timer};
 
 use crate::{
     core::{self, Core, Front},
@@ -76,7 +76,8 @@ impl<M: Send + 'static> Addr<M> {
     /// exited, or the runtime has been shut down.
     #[inline]
     pub fn send(&self, message: M) -> Result<(), SendError<M>> {
-        if self.0.mail.is_plain() && !self.0.mail.is_full() {
+        if self.0.mail.is_plain() && !self.0.mail.is_full() && !faults::may_delay(self.0.runtime())
+        {
             // SAFETY: in `wake_with`.
             let left = self.0.wake_with(message, |front, m| unsafe { front.mail.leave(m) });
             return match left {
@@ -97,7 +98,7 @@ impl<M: Send + 'static> Addr<M> {
     /// As for [`send`](Addr::send).
     #[inline]
     pub fn hand_off(&self, message: M) -> Result<(), SendError<M>> {
-        if !self.0.mail.is_plain() || self.0.mail.is_full() {
+        if !self.0.mail.is_plain() || self.0.mail.is_full() || faults::may_delay(self.0.runtime()) {
             return self.push(message);
         }
         let settled = |front: &Front<M>| front.mail.is_settled();
@@ -186,12 +187,29 @@ impl<M: Send + 'static> Addr<M> {
         }
     }
 
+    /// A message that was sent before arrives, whatever the bound says now.
+    pub(crate) fn arrive(&self, message: M) {
+        if self.0.mail.push_late(message) {
+            let _ = self.0.strand().wake();
+        }
+    }
+
     #[inline]
     fn wake_if(&self, pushed: Pushed) {
         // In a simulation a wake takes effect at its own time, and can not stand for others.
         if pushed == Pushed::First || self.0.runtime().is_simulated() {
             let _ = self.0.strand().wake();
         }
+    }
+
+    /// Sends a message after a time, unless the timer is dropped or cancelled before. A message that
+    /// can not be sent then is dropped.
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    pub fn send_after(&self, after: Duration, message: M) -> Result<Timer, ScheduleError> {
+        let to = self.clone();
+        self.0.runtime().call_after(after, move || drop(to.send(message)))
     }
 
     /// Asks the process to end: its `receive` gives `None`, or it gets a

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use kernel::{Elapsed, Handle, Sleep, StrandWith, Timeout};
+use kernel::{Handle, Sleep, StrandWith, Timeout};
 
 use crate::{
     addr::Addr,
@@ -12,9 +12,10 @@ use crate::{
     monitor::{self, MonitorId, Watcher},
     names,
     pid::Pid,
+    processes::Processes,
     receive::{EventFuture, Receive, ReceiveIf},
     signal::Signal,
-    spawn::{ProcessBuilder, Processes},
+    spawn::ProcessBuilder,
     system,
 };
 
@@ -204,9 +205,6 @@ impl<M: Send + 'static> Context<M> {
         self.runtime().process().child_of(&self.untyped())
     }
 }
-
-/// The error of [`Context::receive_within`].
-pub type ReceiveTimeout = Elapsed;
 
 impl<M> fmt::Debug for Context<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

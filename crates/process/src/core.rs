@@ -55,8 +55,8 @@ pub(crate) struct Core {
     extras: AtomicPtr<Extras>,
     /// Turns taken.
     steps: AtomicU64,
-    /// The type of its messages.
-    message_type: fn() -> TypeId,
+    /// What depends on the type of its messages.
+    kind: &'static Kind,
     /// A moving average of the length of its turns, in nanoseconds; 0 before one was timed.
     average: AtomicU32,
     /// When it was spawned, in milliseconds of the runtime's time.
@@ -69,6 +69,30 @@ pub(crate) struct Core {
 pub(crate) struct Front<M> {
     pub(crate) core: Core,
     pub(crate) mail: Mailbox<M>,
+}
+
+/// What of a process depends on the type of its messages.
+struct Kind {
+    message: fn() -> TypeId,
+    /// # Safety
+    /// The core is that of a front with such messages.
+    mail: unsafe fn(&Core) -> MailInfo,
+}
+
+/// What a mailbox tells of itself.
+pub(crate) struct MailInfo {
+    pub(crate) len: u32,
+    pub(crate) bound: u32,
+    pub(crate) dropped: u64,
+}
+
+/// # Safety
+/// `core` is that of a `Front<M>`.
+unsafe fn mail_of<M: Send>(core: &Core) -> MailInfo {
+    // SAFETY: a core is the first field of its front (`repr(C)`), and never anywhere else.
+    let front = unsafe { &*ptr::from_ref(core).cast::<Front<M>>() };
+    let mail = &front.mail;
+    MailInfo { len: mail.len(), bound: mail.bound(), dropped: mail.dropped() }
 }
 
 pub(crate) struct Extras(Mutex<State>);
@@ -94,14 +118,19 @@ fn exited() -> *mut Extras {
 }
 
 impl Core {
-    pub(crate) fn new<M: 'static>(pid: Pid, parent: Option<Pid>, born: u32, flags: u8) -> Core {
+    pub(crate) fn new<M: Send + 'static>(
+        pid: Pid,
+        parent: Option<Pid>,
+        born: u32,
+        flags: u8,
+    ) -> Core {
         Core {
             pid,
             parent: parent.map_or(0, Pid::get),
             signals: Stack::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
             steps: AtomicU64::new(0),
-            message_type: TypeId::of::<M>,
+            kind: const { &Kind { message: TypeId::of::<M>, mail: mail_of::<M> } },
             average: AtomicU32::new(0),
             born,
             flags: AtomicU8::new(flags),
@@ -156,7 +185,12 @@ impl Core {
     }
 
     pub(crate) fn takes<M: 'static>(&self) -> bool {
-        (self.message_type)() == TypeId::of::<M>()
+        (self.kind.message)() == TypeId::of::<M>()
+    }
+
+    pub(crate) fn mail(&self) -> MailInfo {
+        // SAFETY: the kind was made with the type of the front that this core is in.
+        unsafe { (self.kind.mail)(self) }
     }
 
     pub(crate) fn steps(&self) -> u64 {
@@ -239,6 +273,15 @@ pub(crate) fn signal(process: &StrandWith<Core>, signal: Signal) {
     if let Ok(Pushed::First) = process.signals.push(signal, u32::MAX) {
         process.with_waker(Waker::wake_by_ref);
     }
+}
+
+/// The same process, with the type of its messages, if that is `M`.
+pub(crate) fn typed<M: Send + 'static>(process: &StrandWith<Core>) -> Option<StrandWith<Front<M>>> {
+    process.takes::<M>().then(|| {
+        let raw = process.clone().into_raw();
+        // SAFETY: a core whose kind is of type `M` is the first field of a `Front<M>`.
+        unsafe { StrandWith::from_raw(raw) }
+    })
 }
 
 /// The same process, without the type of its messages.

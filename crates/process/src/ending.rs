@@ -60,3 +60,10 @@ pub(crate) fn reason_of(why: JoinError) -> ExitReason {
         _ => ExitReason::Killed,
     }
 }
+
+/// The text of a panic.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".to_owned())
+}

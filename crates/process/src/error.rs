@@ -31,16 +31,6 @@ impl<M> SendError<M> {
         }
     }
 
-    /// The same error about something else.
-    pub(crate) fn map<N>(self, map: impl FnOnce(M) -> N) -> SendError<N> {
-        match self {
-            SendError::Full(m) => SendError::Full(map(m)),
-            SendError::Exited(m) => SendError::Exited(map(m)),
-            SendError::Stopped(m) => SendError::Stopped(map(m)),
-            SendError::Unknown(m) => SendError::Unknown(map(m)),
-        }
-    }
-
     fn text(&self) -> &'static str {
         match self {
             SendError::Full(_) => "the mailbox is full; try later, or wait with `send_wait`",

@@ -21,7 +21,24 @@ use std::{fmt, num::NonZeroU64, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pid(NonZeroU64);
 
+/// Set in pids that are not of this runtime's table.
+const FOREIGN: u64 = 1 << 63;
+
+/// How often a place of the table may be used.
+pub(crate) const GENERATION_MAX: u32 = u32::MAX >> 1;
+
 impl Pid {
+    /// A pid that no process of the runtime ever has, for a [`Receiver`](crate::Receiver) that
+    /// takes messages for pids of its own. `number` is below 2⁶³.
+    pub fn foreign(number: u64) -> Option<Pid> {
+        NonZeroU64::new(number | FOREIGN).filter(|_| number < FOREIGN).map(Pid)
+    }
+
+    /// The number of a foreign pid.
+    pub fn foreign_number(self) -> Option<u64> {
+        (self.0.get() & FOREIGN != 0).then_some(self.0.get() & !FOREIGN)
+    }
+
     /// `generation` is at least 1.
     pub(crate) fn new(index: u32, generation: u32) -> Pid {
         let number = u64::from(generation) << 32 | u64::from(index);

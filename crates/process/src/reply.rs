@@ -15,7 +15,7 @@
 //!
 //! Ordering: each side's step releases what it wrote, and acquires what the other wrote.
 
-use std::{fmt, mem, sync::Arc, task::Waker};
+use std::{fmt, sync::Arc, task::Waker};
 
 use crate::sync::{
     UnsafeCell,
@@ -160,7 +160,7 @@ impl<R: Send> Waiting<R> {
             let waker = unsafe { &mut *waker };
             match waker {
                 Some(waker) if waker.will_wake(new) => None,
-                _ => mem::replace(waker, Some(new.clone())),
+                _ => waker.replace(new.clone()),
             }
         });
         let back = cell.state.compare_exchange(CHANGING, WAITING, AcqRel, Acquire);

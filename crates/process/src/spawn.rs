@@ -1,6 +1,6 @@
 //! How a process is made.
 
-use std::{future::Future, sync::Arc};
+use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
 use kernel::{Attributes, Handle, StrandWith};
 
@@ -14,6 +14,7 @@ use crate::{
     link,
     mailbox::Mailbox,
     names,
+    payload::Payload,
     pid::Pid,
     system,
 };
@@ -43,7 +44,7 @@ impl Default for MailboxKind {
     }
 }
 
-/// Makes a process. From [`Processes::process`] and [`Context::process`].
+/// Makes a process. From [`Processes::process`](crate::Processes::process) and [`Context::process`].
 #[must_use = "a process is made by `spawn`"]
 pub struct ProcessBuilder<'a> {
     runtime: &'a Handle,
@@ -53,6 +54,8 @@ pub struct ProcessBuilder<'a> {
     link: Option<StrandWith<Core>>,
     traps: bool,
     attributes: Attributes,
+    values: BTreeMap<String, Payload>,
+    deadline: Option<Duration>,
 }
 
 impl<'a> ProcessBuilder<'a> {
@@ -66,6 +69,8 @@ impl<'a> ProcessBuilder<'a> {
             link: None,
             traps: false,
             attributes: Attributes::default(),
+            values: BTreeMap::new(),
+            deadline: None,
         }
     }
 
@@ -75,11 +80,23 @@ impl<'a> ProcessBuilder<'a> {
         self
     }
 
-    pub(crate) fn runtime(&self) -> &'a Handle {
-        self.runtime
+    /// What its spawner wants a [`Process`](crate::Process) to know, under a name.
+    pub fn value(mut self, name: impl Into<String>, value: impl Into<Payload>) -> Self {
+        self.values.insert(name.into(), value.into());
+        self
     }
 
-    /// A name, under which [`Processes::named`] finds it as long as it lives.
+    /// When a [`Process`](crate::Process) is asked to end, in the runtime's time.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    pub(crate) fn take_context(&mut self) -> (BTreeMap<String, Payload>, Option<Duration>) {
+        (std::mem::take(&mut self.values), self.deadline)
+    }
+
+    /// A name, under which [`Processes::named`](crate::Processes::named) finds it as long as it lives.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> ProcessBuilder<'a> {
         self.name = Some(name.into());
         self
@@ -156,7 +173,8 @@ impl<'a> ProcessBuilder<'a> {
             mail: Mailbox::new(bound, drops),
         };
         let body = AsyncBody::new(start);
-        let ProcessBuilder { name, link, attributes, .. } = self;
+        let ProcessBuilder { name, link, mut attributes, .. } = self;
+        attributes.name = name.as_deref().map(str::to_owned);
         let registered = name.clone();
         let made = StrandWith::start(runtime, &attributes, front, body, |own| {
             let own = core::untyped(own);
@@ -181,34 +199,11 @@ impl<'a> ProcessBuilder<'a> {
     }
 }
 
-/// Processes on a runtime: what [`kernel::Runtime`], [`kernel::Handle`] and
-/// [`kernel::Simulation`] can do with this crate.
-pub trait Processes {
-    /// The runtime.
-    fn on(&self) -> &Handle;
-
-    /// Spawns a process with all defaults: a mailbox for [`BOUND`] messages, no name, no links.
-    ///
-    /// # Errors
-    /// If the runtime has stopped, or is stopping its processes.
-    #[inline]
-    fn spawn_process<M, F, Fut>(&self, start: F) -> Result<Addr<M>, SpawnError>
-    where
-        M: Send + 'static,
-        F: FnOnce(Context<M>) -> Fut + Send + 'static,
-        Fut: Future<Output: Outcome> + Send + 'static,
-    {
-        ProcessBuilder::new(self.on()).spawn(start)
-    }
-
-    /// Makes a process that is not all defaults.
-    fn process(&self) -> ProcessBuilder<'_> {
-        ProcessBuilder::new(self.on())
-    }
-}
-
-impl Processes for Handle {
-    fn on(&self) -> &Handle {
-        self
+impl fmt::Debug for ProcessBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessBuilder")
+            .field("name", &self.name)
+            .field("mailbox", &self.mailbox)
+            .finish_non_exhaustive()
     }
 }

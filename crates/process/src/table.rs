@@ -25,7 +25,7 @@ use kernel::{Handle, StrandWith};
 
 use crate::{
     core::Core,
-    pid::Pid,
+    pid::{GENERATION_MAX, Pid},
     sync::atomic::{
         AtomicPtr, AtomicU64,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -139,7 +139,7 @@ impl Table {
     #[inline]
     pub(crate) fn leave(&self, runtime: &Handle, pid: Pid) -> StrandWith<Core> {
         let word = self.word(pid.index()).expect("a process has a place");
-        let last = pid.generation() == u32::MAX;
+        let last = pid.generation() == GENERATION_MAX;
         let free = if last { FREE } else { free_word(pid.generation() + 1) };
         let taken = word.load(Relaxed) & WORD;
         let raw = ptr::with_exposed_provenance::<()>(taken as usize);

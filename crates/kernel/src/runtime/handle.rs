@@ -12,7 +12,7 @@ use crate::{
     shared::{Place, Shared},
     slot::PAUSE,
     strand::{
-        Strand,
+        Strand, StrandId,
         join::{self, JoinHandle},
     },
     sync::atomic::Ordering::Relaxed,
@@ -253,6 +253,13 @@ impl Handle {
     #[inline]
     pub fn current_worker(&self) -> Option<WorkerId> {
         worker::with_current(&self.shared, |worker| worker.map(|worker| WorkerId(worker.id)))
+    }
+
+    /// The strand whose turn this thread is in, if it is one of this runtime.
+    pub fn current_strand(&self) -> Option<StrandId> {
+        worker::with_current(&self.shared, |worker| {
+            Some(StrandId(worker?.slot().strand.load(Relaxed))).filter(|id| id.0 != 0)
+        })
     }
 
     /// Whether this thread is in a turn of this runtime that should end, as

@@ -326,6 +326,11 @@ impl Strand {
         self.0.state().phase() == Phase::Done
     }
 
+    /// What the strand is doing. It may do something else the next moment.
+    pub fn phase(&self) -> Phase {
+        self.0.state().phase()
+    }
+
     /// The strand's id.
     pub fn id(&self) -> StrandId {
         self.0.header().id

@@ -118,12 +118,16 @@ pub(crate) enum Rest {
     Free,
 }
 
-/// A state without flags, for tests and for inspection.
+/// What a strand is doing.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
-pub(crate) enum Phase {
+pub enum Phase {
+    /// It waits for a wake.
     Idle,
+    /// It waits for its turn.
     Queued,
+    /// It is in its turn, or was handed to and is next.
     Running,
+    /// It has ended.
     Done,
 }
 

@@ -157,6 +157,14 @@ impl<M: Send> Mailbox<M> {
         }
     }
 
+    /// Puts a message in whatever the bound says. False: it is closed, and the message dropped.
+    pub(crate) fn push_late(&self, message: M) -> bool {
+        match &self.ring {
+            None => self.stack.push(message, u32::MAX).is_ok(),
+            Some(ring) => self.push_on_ring(ring, message).is_ok(),
+        }
+    }
+
     #[cold]
     fn push_on_ring(&self, ring: &Ring<M>, message: M) -> Result<Pushed, (Refused, M)> {
         if self.stack.is_closed() {
