@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use crossbeam_utils::CachePadded;
 
 use crate::{
-    attributes::{Attributes, Rank, WorkerId},
+    attributes::{Attributes, Home, Rank, WorkerId},
     entry::Entry,
     error::{NoSuchWorker, ScheduleError},
     idle::Idle,
@@ -232,7 +232,7 @@ impl Shared {
             worker.slot().counters.wakes.add(1);
             place == Place::Near
                 && worker.keeps_near()
-                && rank.home.is_none_or(|home| home as usize == worker.id)
+                && rank.home.is_none_or(|home| home.worker() == worker.id)
         });
         if let Some(worker) = near {
             worker.push_near(entry);
@@ -281,7 +281,7 @@ impl Shared {
                 }
             }),
             Placement::Affinity(_) => match rank.home {
-                Some(home) if !self.slots[home as usize].is_paused() => home as usize,
+                Some(home) if !self.slots[home.worker()].is_paused() => home.worker(),
                 _ => self.least(|worker| (self.load(worker), 0)),
             },
             Placement::IdleFirst => self.an_idle_worker().unwrap_or_else(in_turn),
@@ -320,7 +320,7 @@ impl Shared {
         let home = match &self.config.placement {
             Placement::Affinity(choose) => match choose(attributes) {
                 Some(worker) => {
-                    Some(self.worker(worker).map_err(ScheduleError::NoSuchWorker)? as u32)
+                    Some(Home::at(self.worker(worker).map_err(ScheduleError::NoSuchWorker)?))
                 }
                 None => None,
             },

@@ -56,12 +56,12 @@ impl<M: Send + 'static> Addr<M> {
 
     /// Whether the process has not exited. It may exit right after this said yes.
     pub fn is_alive(&self) -> bool {
-        !self.0.mail.is_closed()
+        !self.0.mail().is_closed()
     }
 
     /// How many messages wait.
     pub fn mailbox_len(&self) -> usize {
-        self.0.mail.len() as usize
+        self.0.mail().len() as usize
     }
 
     /// Why the process exited, if it has.
@@ -76,10 +76,12 @@ impl<M: Send + 'static> Addr<M> {
     /// exited, or the runtime has been shut down.
     #[inline]
     pub fn send(&self, message: M) -> Result<(), SendError<M>> {
-        if self.0.mail.is_plain() && !self.0.mail.is_full() && !faults::may_delay(self.0.runtime())
+        if self.0.mail().is_plain()
+            && !self.0.mail().is_full()
+            && !faults::may_delay(self.0.runtime())
         {
             // SAFETY: in `wake_with`.
-            let left = self.0.wake_with(message, |front, m| unsafe { front.mail.leave(m) });
+            let left = self.0.wake_with(message, |front, m| unsafe { front.mail().leave(m) });
             return match left {
                 Ok(()) => Ok(()),
                 Err(message) => self.push(message),
@@ -98,12 +100,15 @@ impl<M: Send + 'static> Addr<M> {
     /// As for [`send`](Addr::send).
     #[inline]
     pub fn hand_off(&self, message: M) -> Result<(), SendError<M>> {
-        if !self.0.mail.is_plain() || self.0.mail.is_full() || faults::may_delay(self.0.runtime()) {
+        if !self.0.mail().is_plain()
+            || self.0.mail().is_full()
+            || faults::may_delay(self.0.runtime())
+        {
             return self.push(message);
         }
-        let settled = |front: &Front<M>| front.mail.is_settled();
+        let settled = |front: &Front<M>| front.mail().is_settled();
         // SAFETY: in `hand_off_with`.
-        let leave = |front: &Front<M>, message| unsafe { front.mail.leave(message) };
+        let leave = |front: &Front<M>, message| unsafe { front.mail().leave(message) };
         match self.0.hand_off_with(message, settled, leave) {
             Ok(()) => Ok(()),
             Err(message) => self.send(message),
@@ -120,7 +125,7 @@ impl<M: Send + 'static> Addr<M> {
     ) -> Result<usize, SendManyError<M>> {
         let mut messages = messages.into_iter();
         let (mut sent, mut back) = (0, Vec::new());
-        while back.is_empty() && self.0.mail.is_plain() && !self.0.runtime().is_simulated() {
+        while back.is_empty() && self.0.mail().is_plain() && !self.0.runtime().is_simulated() {
             match self.send_chain(&mut messages) {
                 Ok(0) => break,
                 Ok(count) => sent += count,
@@ -140,7 +145,7 @@ impl<M: Send + 'static> Addr<M> {
     /// Sends as many as there is room for, as one chain. Breaks off with 0 where they are to be sent
     /// one by one, so that a refusal has its reason.
     fn send_chain(&self, messages: &mut impl Iterator<Item = M>) -> Result<usize, Vec<M>> {
-        let room = self.0.mail.free().min(CHAIN_MAX);
+        let room = self.0.mail().free().min(CHAIN_MAX);
         if room < 2 || self.0.runtime().refuses() {
             return Ok(0);
         }
@@ -155,7 +160,7 @@ impl<M: Send + 'static> Addr<M> {
             count += 1;
         }
         // SAFETY: the chain is ours, each node from a box.
-        match unsafe { self.0.mail.push_chain(newest, oldest, count) } {
+        match unsafe { self.0.mail().push_chain(newest, oldest, count) } {
             Ok(pushed) => {
                 self.wake_if(pushed);
                 Ok(count as usize)
@@ -177,7 +182,7 @@ impl<M: Send + 'static> Addr<M> {
     }
 
     pub(crate) fn push_now(&self, message: M) -> Result<(), SendError<M>> {
-        match self.0.mail.push(message) {
+        match self.0.mail().push(message) {
             Ok(pushed) => {
                 self.wake_if(pushed);
                 Ok(())
@@ -189,7 +194,7 @@ impl<M: Send + 'static> Addr<M> {
 
     /// A message that was sent before arrives, whatever the bound says now.
     pub(crate) fn arrive(&self, message: M) {
-        if self.0.mail.push_late(message) {
+        if self.0.mail().push_late(message) {
             let _ = self.0.strand().wake();
         }
     }

@@ -44,7 +44,7 @@ where
         let core = &own.core;
         let timed = core.count_step().then(|| turn.now());
         // SAFETY: this is the turn.
-        unsafe { own.mail.settle() };
+        unsafe { own.mail().settle() };
         if !core.signals.is_empty()
             && let Err(reason) = hear(core)
         {
@@ -79,7 +79,7 @@ where
             }
             Poll::Pending => {
                 // SAFETY: this is the turn.
-                unsafe { own.mail.unsettle() };
+                unsafe { own.mail().unsettle() };
                 Step::Pause
             }
         };
@@ -90,7 +90,7 @@ where
     }
 
     fn failed(&mut self, front: &Front<M>, runtime: &Handle, why: JoinError) {
-        if front.mail.is_closed() {
+        if front.mail().is_closed() {
             return; // It panicked while it exited: all is said.
         }
         let dropped = catch_unwind(AssertUnwindSafe(|| self.0 = Stage::Over));
@@ -133,7 +133,7 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
 /// Wakes those who wait for room, and those inside who wait with a waker of their own.
 #[cold]
 fn look_around<M: Send>(own: &StrandWith<Front<M>>) {
-    if !own.mail.is_full() {
+    if !own.mail().is_full() {
         make_room(own);
     }
     if own.core.has(FOREIGN) {

@@ -17,7 +17,7 @@ use kernel::StrandWith;
 use crate::{
     exit::ExitReason,
     mailbox::{
-        Mailbox,
+        Gauge, Mailbox, Store,
         stack::{Pushed, Stack},
     },
     monitor::Watch,
@@ -26,7 +26,7 @@ use crate::{
     sync::{
         Mutex,
         atomic::{
-            AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+            AtomicPtr, AtomicU32, AtomicU64,
             Ordering::{AcqRel, Acquire, Relaxed},
         },
     },
@@ -61,14 +61,28 @@ pub(crate) struct Core {
     average: AtomicU32,
     /// When it was spawned, in milliseconds of the runtime's time.
     born: u32,
-    flags: AtomicU8,
+    gauge: Gauge,
 }
 
 /// The open part of a process's strand.
 #[repr(C)]
 pub(crate) struct Front<M> {
     pub(crate) core: Core,
-    pub(crate) mail: Mailbox<M>,
+    pub(crate) store: Store<M>,
+}
+
+impl<M> Front<M> {
+    #[inline]
+    pub(crate) fn mail(&self) -> Mailbox<'_, M> {
+        Mailbox { gauge: &self.core.gauge, store: &self.store }
+    }
+}
+
+impl<M> Drop for Front<M> {
+    fn drop(&mut self) {
+        // SAFETY: we are the last.
+        unsafe { self.mail().empty() };
+    }
 }
 
 /// What of a process depends on the type of its messages.
@@ -91,7 +105,7 @@ pub(crate) struct MailInfo {
 unsafe fn mail_of<M: Send>(core: &Core) -> MailInfo {
     // SAFETY: a core is the first field of its front (`repr(C)`), and never anywhere else.
     let front = unsafe { &*ptr::from_ref(core).cast::<Front<M>>() };
-    let mail = &front.mail;
+    let mail = front.mail();
     MailInfo { len: mail.len(), bound: mail.bound(), dropped: mail.dropped() }
 }
 
@@ -122,7 +136,7 @@ impl Core {
         pid: Pid,
         parent: Option<Pid>,
         born: u32,
-        flags: u8,
+        gauge: Gauge,
     ) -> Core {
         Core {
             pid,
@@ -133,7 +147,7 @@ impl Core {
             kind: const { &Kind { message: TypeId::of::<M>, mail: mail_of::<M> } },
             average: AtomicU32::new(0),
             born,
-            flags: AtomicU8::new(flags),
+            gauge,
         }
     }
 
@@ -152,19 +166,19 @@ impl Core {
 
     #[inline]
     pub(crate) fn flags(&self) -> u8 {
-        self.flags.load(Relaxed)
+        self.gauge.flags.load(Relaxed)
     }
 
     #[inline]
     pub(crate) fn has(&self, flag: u8) -> bool {
-        self.flags.load(Relaxed) & flag != 0
+        self.gauge.flags.load(Relaxed) & flag != 0
     }
 
     pub(crate) fn set(&self, flag: u8, on: bool) {
         if on {
-            self.flags.fetch_or(flag, Relaxed);
+            self.gauge.flags.fetch_or(flag, Relaxed);
         } else {
-            self.flags.fetch_and(!flag, Relaxed);
+            self.gauge.flags.fetch_and(!flag, Relaxed);
         }
     }
 
@@ -292,4 +306,4 @@ pub(crate) fn untyped<M>(process: &StrandWith<Front<M>>) -> StrandWith<Core> {
     unsafe { StrandWith::from_raw(raw) }
 }
 
-const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() <= 144);
+const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 128);

@@ -21,7 +21,7 @@ use crate::{
 #[inline]
 pub(crate) unsafe fn exit<M: Send>(front: &Front<M>, runtime: &Handle, reason: ExitReason) {
     // SAFETY: the caller holds the turn.
-    unsafe { front.mail.close() };
+    unsafe { front.mail().close() };
     let core = &front.core;
     let state = core.mark_exit(&reason);
     // Kept until the end: it may be the last handle but the turn.

@@ -176,7 +176,7 @@ pub(crate) fn send<M: Send + 'static>(addr: &Addr<M>, message: M) -> Result<(), 
     if !addr.is_alive() {
         return Err(SendError::Exited(message));
     }
-    if addr.0.mail.is_plain() && addr.0.mail.is_full() {
+    if addr.0.mail().is_plain() && addr.0.mail().is_full() {
         return Err(SendError::Full(message));
     }
     let runtime = addr.0.runtime();

@@ -28,7 +28,7 @@ impl<'a, M: Send + 'static> Receive<'a, M> {
     pub(crate) fn take(&mut self) -> Option<M> {
         own_turn(self.0);
         // SAFETY: this is a turn of the process.
-        let message = unsafe { self.0.own.mail.take() };
+        let message = unsafe { self.0.own.mail().take() };
         if self.0.core().has(CROWDED) {
             make_room(self.0);
         }
@@ -44,7 +44,7 @@ fn own_turn<M: Send + 'static>(context: &Context<M>) -> bool {
 
 #[cold]
 fn make_room<M: Send + 'static>(context: &Context<M>) {
-    if !context.own.mail.is_full() {
+    if !context.own.mail().is_full() {
         body::make_room(&context.own);
     }
 }
@@ -86,11 +86,11 @@ impl<M: Send + 'static> Future for Receive<'_, M> {
         if flags & CANCELLED != 0 {
             return Poll::Ready(None);
         }
-        if expired && !context.own.mail.is_empty() {
+        if expired && !context.own.mail().is_empty() {
             return later(task);
         }
         // SAFETY: this is a turn of the process.
-        match unsafe { context.own.mail.take() } {
+        match unsafe { context.own.mail().take() } {
             Some(message) => {
                 if flags & CROWDED != 0 {
                     make_room(context);
@@ -129,7 +129,7 @@ impl<M: Send + 'static, W: FnMut(&M) -> bool> Future for ReceiveIf<'_, M, W> {
             return Poll::Ready(None);
         }
         // SAFETY: this is a turn of the process.
-        match unsafe { context.own.mail.take_if(wanted) } {
+        match unsafe { context.own.mail().take_if(wanted) } {
             Some(message) => {
                 make_room(context);
                 Poll::Ready(Some(message))
@@ -155,7 +155,7 @@ impl<M: Send + 'static> Future for EventFuture<'_, M> {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Event<M>> {
         let context = &mut *self.0;
-        if own_turn(context) && !context.own.mail.is_empty() {
+        if own_turn(context) && !context.own.mail().is_empty() {
             return later(task);
         }
         if let Some(news) = context.core().if_extras(|state| state.news.pop_front()).flatten() {

@@ -12,7 +12,7 @@ use crate::{
     error::SpawnError,
     exit::Outcome,
     link,
-    mailbox::Mailbox,
+    mailbox::{Gauge, Store},
     names,
     payload::Payload,
     pid::Pid,
@@ -152,7 +152,7 @@ impl<'a> ProcessBuilder<'a> {
         if bound == 0 || (bound > BOUND_MAX && bound != usize::MAX) {
             return Err(SpawnError::Bound(bound));
         }
-        let bound = u32::try_from(bound).unwrap_or(u32::MAX);
+        let gauge_bound = u16::try_from(bound).unwrap_or(0);
         let runtime = self.runtime;
         let system = system::of(runtime);
         if system.is_stopping() {
@@ -168,9 +168,10 @@ impl<'a> ProcessBuilder<'a> {
         }
         let born = runtime.coarse_now().as_millis() as u32;
         let flags = if self.traps { TRAPS } else { 0 };
+        let gauge = Gauge::new(gauge_bound, flags);
         let front = Front {
-            core: Core::new::<M>(pid, self.parent, born, flags),
-            mail: Mailbox::new(bound, drops),
+            core: Core::new::<M>(pid, self.parent, born, gauge),
+            store: Store::new(drops.then_some(bound)),
         };
         let body = AsyncBody::new(start);
         let ProcessBuilder { name, link, mut attributes, .. } = self;

@@ -41,7 +41,7 @@ use crossbeam_queue::ArrayQueue;
 use crate::sync::{
     UnsafeCell,
     atomic::{
-        AtomicBool, AtomicU32, AtomicU64,
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
@@ -55,19 +55,42 @@ type Bytes = MaybeUninit<[u64; SLOT / 8]>;
 /// The first and the last node of the backlog; its length is beside it.
 struct Ends<M>(*mut Node<M>, *mut Node<M>);
 
-#[repr(C)]
-pub(crate) struct Mailbox<M> {
+/// Where messages lie. What is known of them is in a [`Gauge`] beside it.
+pub(crate) struct Store<M> {
     slot: UnsafeCell<Bytes>,
     stack: Stack<M>,
     /// Where messages wait instead of on the stack, if the oldest is to be dropped when it is full.
     ring: Option<Box<Ring<M>>>,
     backlog: UnsafeCell<Ends<M>>,
+}
+
+/// What is known of a mailbox without the type of its messages, and the flags of its process.
+pub(crate) struct Gauge {
     /// The length of the backlog; those who may not look at it may read this.
     waiting: AtomicU32,
-    /// How many messages may wait; `u32::MAX` for no bound.
-    bound: u32,
+    /// How many messages may wait; 0 for no bound.
+    bound: u16,
     /// The slot holds a message.
     full: AtomicBool,
+    pub(crate) flags: AtomicU8,
+}
+
+impl Gauge {
+    /// For so many messages; 0 for no bound.
+    pub(crate) fn new(bound: u16, flags: u8) -> Gauge {
+        Gauge {
+            waiting: AtomicU32::new(0),
+            bound,
+            full: AtomicBool::new(false),
+            flags: AtomicU8::new(flags),
+        }
+    }
+}
+
+/// A mailbox: a store with its gauge.
+pub(crate) struct Mailbox<'a, M> {
+    pub(crate) gauge: &'a Gauge,
+    pub(crate) store: &'a Store<M>,
 }
 
 /// A mailbox that drops its oldest message for a new one.
@@ -78,54 +101,55 @@ struct Ring<M> {
 
 // SAFETY: messages are moved from thread to thread; the slot and the backlog are each touched by
 // one thread at a time, by rules 1 and 2 and the promises of those who call the unsafe functions.
-unsafe impl<M: Send> Sync for Mailbox<M> {}
+unsafe impl<M: Send> Sync for Store<M> {}
 // SAFETY: as above.
-unsafe impl<M: Send> Send for Mailbox<M> {}
+unsafe impl<M: Send> Send for Store<M> {}
 
-impl<M: Send> Mailbox<M> {
-    const FITS: bool = mem::size_of::<M>() <= SLOT && mem::align_of::<M>() <= 8;
-
-    /// A mailbox for so many messages; `drops` says whether it drops the oldest when it is full.
-    pub(crate) fn new(bound: u32, drops: bool) -> Mailbox<M> {
-        let ring = || {
-            let messages = ArrayQueue::new(bound as usize);
+impl<M> Store<M> {
+    /// A store that drops the oldest of so many messages when it is full, or never drops any.
+    pub(crate) fn new(drops_above: Option<usize>) -> Store<M> {
+        let ring = |bound| {
+            let messages = ArrayQueue::new(bound);
             Box::new(Ring { messages, dropped: AtomicU64::new(0) })
         };
-        Mailbox {
-            ring: drops.then(ring),
+        Store {
             slot: UnsafeCell::new(MaybeUninit::uninit()),
             stack: Stack::new(),
+            ring: drops_above.map(ring),
             backlog: UnsafeCell::new(Ends(ptr::null_mut(), ptr::null_mut())),
-            waiting: AtomicU32::new(0),
-            bound,
-            full: AtomicBool::new(false),
         }
     }
+}
+
+impl<M: Send> Mailbox<'_, M> {
+    const FITS: bool = mem::size_of::<M>() <= SLOT && mem::align_of::<M>() <= 8;
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.stack.is_closed()
+        self.store.stack.is_closed()
     }
 
     /// Whether messages go to the slot and the stack.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.ring.is_none()
+        self.store.ring.is_none()
     }
 
     /// How many messages were dropped for newer ones.
     pub(crate) fn dropped(&self) -> u64 {
-        self.ring.as_ref().map_or(0, |ring| ring.dropped.load(Relaxed))
+        self.store.ring.as_ref().map_or(0, |ring| ring.dropped.load(Relaxed))
     }
 
+    /// How many messages may wait; `u32::MAX` for no bound.
+    #[inline]
     pub(crate) fn bound(&self) -> u32 {
-        self.bound
+        if self.gauge.bound == 0 { u32::MAX } else { self.gauge.bound.into() }
     }
 
     /// How many messages wait; it may be another number the next moment.
     pub(crate) fn len(&self) -> u32 {
-        let slot = u32::from(self.full.load(Relaxed));
-        let ring = self.ring.as_ref().map_or(0, |ring| ring.messages.len() as u32);
-        self.stack.len() + self.waiting.load(Relaxed) + slot + ring
+        let slot = u32::from(self.gauge.full.load(Relaxed));
+        let ring = self.store.ring.as_ref().map_or(0, |ring| ring.messages.len() as u32);
+        self.store.stack.len() + self.gauge.waiting.load(Relaxed) + slot + ring
     }
 
     #[inline]
@@ -136,13 +160,13 @@ impl<M: Send> Mailbox<M> {
     /// How many more nodes the stack may have than it may have now.
     #[inline]
     fn room(&self) -> u32 {
-        self.bound.saturating_sub(self.waiting.load(Relaxed))
+        self.bound().saturating_sub(self.gauge.waiting.load(Relaxed))
     }
 
     /// Whether a sender would be refused.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.stack.len() >= self.room()
+        self.store.stack.len() >= self.room()
     }
 
     /// Puts a message on the stack.
@@ -151,23 +175,23 @@ impl<M: Send> Mailbox<M> {
     /// Why not, and the message.
     #[inline]
     pub(crate) fn push(&self, message: M) -> Result<Pushed, (Refused, M)> {
-        match &self.ring {
-            None => self.stack.push(message, self.room()),
+        match &self.store.ring {
+            None => self.store.stack.push(message, self.room()),
             Some(ring) => self.push_on_ring(ring, message),
         }
     }
 
     /// Puts a message in whatever the bound says. False: it is closed, and the message dropped.
     pub(crate) fn push_late(&self, message: M) -> bool {
-        match &self.ring {
-            None => self.stack.push(message, u32::MAX).is_ok(),
+        match &self.store.ring {
+            None => self.store.stack.push(message, u32::MAX).is_ok(),
             Some(ring) => self.push_on_ring(ring, message).is_ok(),
         }
     }
 
     #[cold]
     fn push_on_ring(&self, ring: &Ring<M>, message: M) -> Result<Pushed, (Refused, M)> {
-        if self.stack.is_closed() {
+        if self.store.stack.is_closed() {
             return Err((Refused::Closed, message));
         }
         if ring.messages.force_push(message).is_some() {
@@ -188,18 +212,18 @@ impl<M: Send> Mailbox<M> {
         count: u32,
     ) -> Result<Pushed, Refused> {
         // SAFETY: by the caller's promise.
-        unsafe { self.stack.push_chain(newest, oldest, count, self.room()) }
+        unsafe { self.store.stack.push_chain(newest, oldest, count, self.room()) }
     }
 
     /// How many messages a sender may push at once.
     pub(crate) fn free(&self) -> u32 {
-        self.room().saturating_sub(self.stack.len())
+        self.room().saturating_sub(self.store.stack.len())
     }
 
     /// Whether whoever was putting something into the slot is done.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
-        self.full.load(Acquire)
+        self.gauge.full.load(Acquire)
     }
 
     /// Leaves a message where the next turn finds it, whatever the bound says: the caller has asked
@@ -210,15 +234,15 @@ impl<M: Send> Mailbox<M> {
     /// `hand_off_with`.
     #[inline]
     pub(crate) unsafe fn leave(&self, message: M) {
-        if Self::FITS && !self.full.load(Relaxed) && self.stack.is_empty() {
-            self.slot.with_mut(|slot| {
+        if Self::FITS && !self.gauge.full.load(Relaxed) && self.store.stack.is_empty() {
+            self.store.slot.with_mut(|slot| {
                 // SAFETY: the slot is ours by the caller's promise, it is empty, and `M` fits.
                 unsafe { slot.cast::<M>().write(message) };
             });
-            self.full.store(true, Release);
+            self.gauge.full.store(true, Release);
         } else {
             // A process that is queued or claimed has not exited, so its stack is open.
-            let _ = self.stack.push(message, u32::MAX);
+            let _ = self.store.stack.push(message, u32::MAX);
         }
     }
 
@@ -228,8 +252,8 @@ impl<M: Send> Mailbox<M> {
     /// The caller holds the strand's turn, here and for all functions below.
     #[inline]
     pub(crate) unsafe fn settle(&self) {
-        let spill = self.waiting.load(Relaxed) != 0 && self.full.load(Acquire);
-        if !spill && self.stack.is_empty() {
+        let spill = self.gauge.waiting.load(Relaxed) != 0 && self.gauge.full.load(Acquire);
+        if !spill && self.store.stack.is_empty() {
             return;
         }
         // SAFETY: by the caller's promise, also that the slot is full.
@@ -238,7 +262,7 @@ impl<M: Send> Mailbox<M> {
                 if spill {
                     push_back(backlog, new_node(self.empty_slot()));
                 }
-                append(backlog, self.stack.take());
+                append(backlog, self.store.stack.take());
             });
         }
     }
@@ -249,13 +273,14 @@ impl<M: Send> Mailbox<M> {
     /// As for `settle`.
     #[inline]
     unsafe fn with_backlog<R>(&self, user: impl FnOnce(&mut Chain<M>) -> R) -> R {
-        self.backlog.with_mut(|ends| {
+        self.store.backlog.with_mut(|ends| {
             // SAFETY: by the caller's promise nobody else touches it.
             let ends = unsafe { &mut *ends };
-            let mut chain = Chain { head: ends.0, tail: ends.1, len: self.waiting.load(Relaxed) };
+            let mut chain =
+                Chain { head: ends.0, tail: ends.1, len: self.gauge.waiting.load(Relaxed) };
             let result = user(&mut chain);
             *ends = Ends(chain.head, chain.tail);
-            self.waiting.store(chain.len, Relaxed);
+            self.gauge.waiting.store(chain.len, Relaxed);
             result
         })
     }
@@ -266,16 +291,16 @@ impl<M: Send> Mailbox<M> {
     /// As for `settle`.
     #[inline]
     pub(crate) unsafe fn take(&self) -> Option<M> {
-        if Self::FITS && self.full.load(Acquire) {
+        if Self::FITS && self.gauge.full.load(Acquire) {
             // SAFETY: by the caller's promise, and the slot is full.
             return Some(unsafe { self.empty_slot() });
         }
-        if self.waiting.load(Relaxed) == 0 && self.stack.is_empty() {
-            return self.ring.as_ref().and_then(|ring| ring.messages.pop());
+        if self.gauge.waiting.load(Relaxed) == 0 && self.store.stack.is_empty() {
+            return self.store.ring.as_ref().and_then(|ring| ring.messages.pop());
         }
         let take = |backlog: &mut Chain<M>| {
             if backlog.len == 0 {
-                *backlog = self.stack.take();
+                *backlog = self.store.stack.take();
             }
             pop_front(backlog)
         };
@@ -291,8 +316,8 @@ impl<M: Send> Mailbox<M> {
         // SAFETY: by the caller's promise.
         unsafe { self.unsettle() };
         let mut find = |backlog: &mut Chain<M>| {
-            append(backlog, self.stack.take());
-            if let Some(ring) = &self.ring {
+            append(backlog, self.store.stack.take());
+            if let Some(ring) = &self.store.ring {
                 while let Some(message) = ring.messages.pop() {
                     push_back(backlog, new_node(message));
                 }
@@ -329,7 +354,7 @@ impl<M: Send> Mailbox<M> {
     /// As for `settle`.
     #[inline]
     pub(crate) unsafe fn unsettle(&self) {
-        if !Self::FITS || !self.full.load(Relaxed) {
+        if !Self::FITS || !self.gauge.full.load(Relaxed) {
             return;
         }
         // SAFETY: by the caller's promise, and the slot is full.
@@ -345,11 +370,11 @@ impl<M: Send> Mailbox<M> {
     pub(crate) unsafe fn close(&self) -> u32 {
         // SAFETY: by the caller's promise.
         unsafe { self.unsettle() };
-        let last = self.stack.close();
+        let last = self.store.stack.close();
         // SAFETY: by the caller's promise.
         let backlog = unsafe { self.with_backlog(|chain| mem::replace(chain, Chain::EMPTY)) };
         let mut count = drop_chain(backlog) + drop_chain(last);
-        while let Some(message) = self.ring.as_ref().and_then(|ring| ring.messages.pop()) {
+        while let Some(message) = self.store.ring.as_ref().and_then(|ring| ring.messages.pop()) {
             count += 1;
             let _ = catch_unwind(AssertUnwindSafe(|| drop(message)));
         }
@@ -360,20 +385,23 @@ impl<M: Send> Mailbox<M> {
     /// As for `settle`, and the slot is full.
     #[inline]
     unsafe fn empty_slot(&self) -> M {
-        let message = self.slot.with_mut(|slot| {
+        let message = self.store.slot.with_mut(|slot| {
             // SAFETY: by the caller's promise there is a message, and nobody else touches it.
             unsafe { slot.cast::<M>().read() }
         });
-        self.full.store(false, Relaxed);
+        self.gauge.full.store(false, Relaxed);
         message
     }
 }
 
-impl<M> Drop for Mailbox<M> {
-    fn drop(&mut self) {
-        // A process that has exited has closed its mailbox. This one never ran.
-        let mut node = self.backlog.with_mut(|ends| {
-            // SAFETY: we are the last.
+impl<M> Mailbox<'_, M> {
+    /// Drops what is left in a mailbox that was never closed: its process never ran.
+    ///
+    /// # Safety
+    /// Nobody else touches it any more, and nobody does afterwards.
+    pub(crate) unsafe fn empty(&self) {
+        let mut node = self.store.backlog.with_mut(|ends| {
+            // SAFETY: by the caller's promise.
             unsafe { (*ends).0 }
         });
         while !node.is_null() {
@@ -381,9 +409,9 @@ impl<M> Drop for Mailbox<M> {
             let boxed = unsafe { Box::from_raw(node) };
             node = boxed.next;
         }
-        if self.full.load(Relaxed) {
+        if self.gauge.full.load(Relaxed) {
             // SAFETY: the slot is full, and we are the last.
-            self.slot.with_mut(|slot| unsafe { slot.cast::<M>().drop_in_place() });
+            self.store.slot.with_mut(|slot| unsafe { slot.cast::<M>().drop_in_place() });
         }
     }
 }
