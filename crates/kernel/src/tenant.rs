@@ -3,7 +3,10 @@
 //! There are few kinds of tenants, each looked up by its type. A tenant hears when the runtime has
 //! closed, since it may hold strands that nobody else would end.
 
-use std::{any::Any, sync::OnceLock};
+use std::{
+    any::{Any, TypeId},
+    sync::OnceLock,
+};
 
 use crate::panics;
 
@@ -18,12 +21,15 @@ pub trait Tenant: Any + Send + Sync {
 const TENANTS_MAX: usize = 8;
 
 #[derive(Default)]
-pub(crate) struct Tenants([OnceLock<Box<dyn Tenant>>; TENANTS_MAX]);
+pub(crate) struct Tenants([OnceLock<Room>; TENANTS_MAX]);
+
+/// A tenant, and the type it is of.
+struct Room(TypeId, Box<dyn Tenant>);
 
 impl Tenants {
     #[inline]
     pub(crate) fn get<T: Tenant>(&self, make: impl FnOnce() -> T) -> &T {
-        match self.0[0].get().and_then(|tenant| as_a(&**tenant)) {
+        match self.0[0].get().and_then(as_a) {
             Some(tenant) => tenant,
             None => self.find(make),
         }
@@ -35,9 +41,9 @@ impl Tenants {
         for room in &self.0 {
             let tenant = room.get_or_init(|| {
                 let make = make.take().expect("a tenant is made once, in the first free room");
-                Box::new(make())
+                Room(TypeId::of::<T>(), Box::new(make()))
             });
-            if let Some(tenant) = as_a(&**tenant) {
+            if let Some(tenant) = as_a(tenant) {
                 return tenant;
             }
         }
@@ -46,13 +52,13 @@ impl Tenants {
 
     pub(crate) fn close(&self) {
         for tenant in self.0.iter().filter_map(OnceLock::get) {
-            panics::contain(|| tenant.closed());
+            panics::contain(|| tenant.1.closed());
         }
     }
 }
 
 #[inline]
-fn as_a<T: Tenant>(tenant: &dyn Tenant) -> Option<&T> {
-    let tenant: &dyn Any = tenant;
-    tenant.downcast_ref()
+fn as_a<T: Tenant>(room: &Room) -> Option<&T> {
+    // SAFETY: the room says which type its tenant is of.
+    (room.0 == TypeId::of::<T>()).then(|| unsafe { &*(&raw const *room.1).cast::<T>() })
 }

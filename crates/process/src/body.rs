@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     task::{Poll, Waker},
@@ -31,6 +32,14 @@ impl<F, Fut> AsyncBody<F, Fut> {
     pub(crate) fn new(start: F) -> AsyncBody<F, Fut> {
         AsyncBody(Stage::Start(start))
     }
+
+    /// Drops what there is. True: it had not started.
+    #[cold]
+    fn drop_future(&mut self) -> bool {
+        let unstarted = matches!(self.0, Stage::Start(_));
+        self.0 = Stage::Over;
+        unstarted
+    }
 }
 
 impl<M, F, Fut> OpenBody<Front<M>> for AsyncBody<F, Fut>
@@ -40,7 +49,7 @@ where
     Fut: Future<Output: Outcome> + Send + 'static,
 {
     #[inline]
-    fn turn(&mut self, own: &StrandWith<Front<M>>, turn: &mut Turn<'_>) -> Step<()> {
+    fn turn(&mut self, own: &StrandWith<Front<M>>, turn: &mut Turn<'_>) -> Step<u32> {
         let core = &own.core;
         let timed = core.count_step().then(|| turn.now());
         // SAFETY: this is the turn.
@@ -48,8 +57,8 @@ where
         if !core.signals.is_empty()
             && let Err(reason) = hear(core)
         {
-            self.0 = Stage::Over;
-            return over(own, reason);
+            let unstarted = self.drop_future();
+            return over(own, reason, unstarted);
         }
         if core.has(CROWDED | FOREIGN) {
             look_around(own);
@@ -58,7 +67,9 @@ where
             let Stage::Start(start) = std::mem::replace(&mut self.0, Stage::Over) else {
                 unreachable!("it was looked at a moment ago")
             };
-            self.0 = Stage::Run(start(Context::new(own.clone())));
+            // SAFETY: one of the handles that the strand was made with is the context's.
+            let context = Context::new(unsafe { StrandWith::from_raw(own.as_raw()) });
+            self.0 = Stage::Run(start(context));
         }
         let Stage::Run(future) = &mut self.0 else {
             unreachable!("a process that is over gets no turn")
@@ -75,7 +86,7 @@ where
                     ExitReason::Normal if core.has(CANCELLED) => ExitReason::Shutdown,
                     reason => reason,
                 };
-                over(own, reason)
+                over(own, reason, false)
             }
             Poll::Pending => {
                 // SAFETY: this is the turn.
@@ -93,20 +104,28 @@ where
         if front.mail().is_closed() {
             return; // It panicked while it exited: all is said.
         }
-        let dropped = catch_unwind(AssertUnwindSafe(|| self.0 = Stage::Over));
+        let unstarted = matches!(self.0, Stage::Start(_));
+        let dropped = catch_unwind(AssertUnwindSafe(|| self.drop_future()));
         let reason = match dropped {
-            Ok(()) => ending::reason_of(why),
+            Ok(_) => ending::reason_of(why),
             Err(_) => ExitReason::Panic("a panic while the process was dropped".into()),
         };
         // SAFETY: the kernel calls this in the strand's turn, once, and not after an `End`.
-        unsafe { ending::exit(front, runtime, reason) };
+        let own = unsafe { ending::exit(front, runtime, reason) };
+        if unstarted || front.core.context_left() {
+            // SAFETY: the context's handle is left to us, besides the table's.
+            unsafe { own.release_many(1) };
+        }
+        drop(ManuallyDrop::into_inner(own));
     }
 }
 
-fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason) -> Step<()> {
+/// Ends the process. The handles of the table and of a context that was dropped in a turn, or never
+/// made, go with its end.
+fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason, unstarted: bool) -> Step<u32> {
     // SAFETY: the caller is in the turn, and ends with it.
-    unsafe { ending::exit(own, own.runtime(), reason) };
-    Step::End(())
+    let _ = unsafe { ending::exit(own, own.runtime(), reason) };
+    Step::End(1 + u32::from(unstarted || own.core.context_left()))
 }
 
 /// Takes in the signals. The reason, if one of them ends the process.

@@ -1,6 +1,6 @@
 //! What a process may do: its own side of its address.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, mem::ManuallyDrop, sync::Arc, time::Duration};
 
 use kernel::{Handle, Sleep, StrandWith, Timeout};
 
@@ -24,12 +24,25 @@ use crate::{
 /// It belongs to the process it was given to, and works inside that process only: receiving
 /// elsewhere panics.
 pub struct Context<M> {
-    pub(crate) own: StrandWith<Front<M>>,
+    pub(crate) own: ManuallyDrop<StrandWith<Front<M>>>,
+}
+
+impl<M> Drop for Context<M> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.own.own_turn().is_some() {
+            // Given back with the end of the process: one step less.
+            self.own.core.leave_context();
+        } else {
+            // SAFETY: it is not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.own) };
+        }
+    }
 }
 
 impl<M: Send + 'static> Context<M> {
     pub(crate) fn new(own: StrandWith<Front<M>>) -> Context<M> {
-        Context { own }
+        Context { own: ManuallyDrop::new(own) }
     }
 
     pub(crate) fn core(&self) -> &Core {
@@ -47,7 +60,7 @@ impl<M: Send + 'static> Context<M> {
 
     /// The process's own address.
     pub fn addr(&self) -> Addr<M> {
-        Addr(self.own.clone())
+        Addr(StrandWith::clone(&self.own))
     }
 
     /// The process that spawned this one, if one did.

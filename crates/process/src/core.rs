@@ -43,6 +43,9 @@ pub(crate) const CROWDED: u8 = 8;
 /// Somebody inside waits with a waker of its own.
 pub(crate) const FOREIGN: u8 = 16;
 
+/// In `steps`: the context was dropped in a turn, and its handle goes with the end of the process.
+const CONTEXT_LEFT: u64 = 1 << 63;
+
 /// One turn in so many is timed.
 pub(crate) const SAMPLE: u64 = 64;
 
@@ -53,7 +56,7 @@ pub(crate) struct Core {
     parent: u64,
     pub(crate) signals: Stack<Signal>,
     extras: AtomicPtr<Extras>,
-    /// Turns taken.
+    /// Turns taken, and CONTEXT_LEFT. Written in turns only.
     steps: AtomicU64,
     /// What depends on the type of its messages.
     kind: &'static Kind,
@@ -190,6 +193,17 @@ impl Core {
         steps.is_multiple_of(SAMPLE)
     }
 
+    /// The context is dropped in a turn: its handle stays, for whoever ends the process.
+    #[inline]
+    pub(crate) fn leave_context(&self) {
+        self.steps.store(self.steps.load(Relaxed) | CONTEXT_LEFT, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn context_left(&self) -> bool {
+        self.steps.load(Relaxed) & CONTEXT_LEFT != 0
+    }
+
     /// Notes how long a turn took. For the turn itself.
     pub(crate) fn note_time(&self, nanos: u64) {
         let nanos = u32::try_from(nanos).unwrap_or(u32::MAX).max(1);
@@ -208,7 +222,7 @@ impl Core {
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.steps.load(Relaxed)
+        self.steps.load(Relaxed) & !CONTEXT_LEFT
     }
 
     /// How long all turns took together, as far as the timed ones tell.

@@ -4,35 +4,39 @@
 //! that nobody links or watches any more without hearing of it; then the pid, the name and the
 //! groups are given up; and last those who are tied to it are told.
 
-use std::task::Waker;
+use std::{mem::ManuallyDrop, task::Waker};
 
-use kernel::{Handle, JoinError};
+use kernel::{Handle, JoinError, StrandWith};
 
 use crate::{
-    core::{Front, State},
+    core::{Core, Front, State},
     exit::ExitReason,
     link, names, system,
 };
 
-/// Ends a process.
+/// Ends a process. The handle that the table had is the caller's to give back.
 ///
 /// # Safety
 /// The caller holds the turn of the strand that `front` is the open part of; once only.
 #[inline]
-pub(crate) unsafe fn exit<M: Send>(front: &Front<M>, runtime: &Handle, reason: ExitReason) {
+pub(crate) unsafe fn exit<M: Send>(
+    front: &Front<M>,
+    runtime: &Handle,
+    reason: ExitReason,
+) -> ManuallyDrop<StrandWith<Core>> {
     // SAFETY: the caller holds the turn.
     unsafe { front.mail().close() };
     let core = &front.core;
     let state = core.mark_exit(&reason);
-    // Kept until the end: it may be the last handle but the turn.
     let own = system::of(runtime).table.leave(runtime, core.pid());
     if let Some(state) = state {
         tell(&own, state, &reason);
     }
+    own
 }
 
 #[cold]
-fn tell(own: &kernel::StrandWith<crate::core::Core>, state: State, reason: &ExitReason) {
+fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
     let pid = own.pid();
     let system = system::of(own.runtime());
     if let Some(name) = state.name {

@@ -19,7 +19,7 @@ use crate::{
     relay::Receiver,
     shutdown::{self, StopReport},
     signal::Signal,
-    spawn::ProcessBuilder,
+    spawn::{self, ProcessBuilder},
     system,
 };
 
@@ -41,7 +41,7 @@ pub trait Processes {
         F: FnOnce(Context<M>) -> Fut + Send + 'static,
         Fut: Future<Output: Outcome> + Send + 'static,
     {
-        ProcessBuilder::new(self.on()).spawn(start)
+        spawn::spawn_plain(self.on(), start)
     }
 
     /// Makes a process that is not all defaults.

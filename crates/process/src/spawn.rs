@@ -16,7 +16,7 @@ use crate::{
     names,
     payload::Payload,
     pid::Pid,
-    system,
+    system::{self, System},
 };
 
 /// How many messages a mailbox takes when nothing else is said.
@@ -24,6 +24,9 @@ pub const BOUND: usize = 1024;
 
 /// The largest bound a mailbox can have; more is unbounded.
 pub const BOUND_MAX: usize = 65_000;
+
+/// The handles a process is made with: the address, the table's, the context's.
+const HANDLES: u32 = 3;
 
 /// What a mailbox does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,14 +140,15 @@ impl<'a> ProcessBuilder<'a> {
     /// # Errors
     /// If the runtime has stopped or is stopping its processes, the name is taken, or the bound of
     /// the mailbox is not possible.
-    #[inline]
     pub fn spawn<M, F, Fut>(self, start: F) -> Result<Addr<M>, SpawnError>
     where
         M: Send + 'static,
         F: FnOnce(Context<M>) -> Fut + Send + 'static,
         Fut: Future<Output: Outcome> + Send + 'static,
     {
-        let (bound, drops) = match self.mailbox {
+        let ProcessBuilder { runtime, name, mailbox, parent, link, traps, mut attributes, .. } =
+            self;
+        let (bound, drops) = match mailbox {
             MailboxKind::Bounded(bound) => (bound, false),
             MailboxKind::DropOldest(bound) => (bound, true),
             MailboxKind::Unbounded => (usize::MAX, false),
@@ -152,50 +156,85 @@ impl<'a> ProcessBuilder<'a> {
         if bound == 0 || (bound > BOUND_MAX && bound != usize::MAX) {
             return Err(SpawnError::Bound(bound));
         }
-        let gauge_bound = u16::try_from(bound).unwrap_or(0);
-        let runtime = self.runtime;
         let system = system::of(runtime);
-        if system.is_stopping() {
-            return Err(SpawnError::Stopping);
-        }
-        let claimed = system.table.claim(runtime);
-        let pid = claimed.0;
-        if let Some(name) = &self.name
+        let pid = claim(runtime, system)?;
+        attributes.name = name.as_deref().map(str::to_owned);
+        if let Some(name) = &name
             && let Err(holder) = names::take(system, name.clone(), pid)
         {
-            system.table.unclaim(runtime, claimed);
+            system.table.unclaim(runtime, pid);
             return Err(SpawnError::NameTaken(name.to_string(), holder));
         }
         let born = runtime.coarse_now().as_millis() as u32;
-        let flags = if self.traps { TRAPS } else { 0 };
-        let gauge = Gauge::new(gauge_bound, flags);
+        let gauge = Gauge::new(u16::try_from(bound).unwrap_or(0), if traps { TRAPS } else { 0 });
         let front = Front {
-            core: Core::new::<M>(pid, self.parent, born, gauge),
+            core: Core::new::<M>(pid, parent, born, gauge),
             store: Store::new(drops.then_some(bound)),
         };
-        let body = AsyncBody::new(start);
-        let ProcessBuilder { name, link, mut attributes, .. } = self;
-        attributes.name = name.as_deref().map(str::to_owned);
         let registered = name.clone();
-        let made = StrandWith::start(runtime, &attributes, front, body, |own| {
-            let own = core::untyped(own);
+        let made = launch(runtime, system, &attributes, front, start, |own| {
             if let Some(name) = name {
-                own.with_extras(|state| state.name = Some(name));
+                own.core.with_extras(|state| state.name = Some(name));
             }
-            system.table.enter(own.clone());
+            system.table.enter(pid, own.as_raw());
             if let Some(parent) = link {
-                link::link(&parent, &own);
+                link::link(&parent, &core::untyped(own));
             }
         });
-        match made {
-            Ok(own) => Ok(Addr(own)),
-            Err(error) => {
-                if let Some(name) = registered {
-                    names::release(system, &name, pid);
-                }
-                system.table.unclaim(runtime, claimed);
-                Err(error.into())
-            }
+        if let (Err(_), Some(name)) = (&made, registered) {
+            names::release(system, &name, pid);
+        }
+        made
+    }
+}
+
+/// What is said of a process of which nothing is said.
+static PLAIN: Attributes = Attributes { name: None, priority: 0.0, level: 0, key: None };
+
+/// Spawns a process with all defaults, with nothing on the way that it does not need.
+#[inline]
+pub(crate) fn spawn_plain<M, F, Fut>(runtime: &Handle, start: F) -> Result<Addr<M>, SpawnError>
+where
+    M: Send + 'static,
+    F: FnOnce(Context<M>) -> Fut + Send + 'static,
+    Fut: Future<Output: Outcome> + Send + 'static,
+{
+    let system = system::of(runtime);
+    let pid = claim(runtime, system)?;
+    let born = runtime.coarse_now().as_millis() as u32;
+    let front = Front {
+        core: Core::new::<M>(pid, None, born, Gauge::new(BOUND as u16, 0)),
+        store: Store::new(None),
+    };
+    launch(runtime, system, &PLAIN, front, start, |own| system.table.enter(pid, own.as_raw()))
+}
+
+#[inline]
+fn claim(runtime: &Handle, system: &System) -> Result<Pid, SpawnError> {
+    if system.is_stopping() { Err(SpawnError::Stopping) } else { Ok(system.table.claim(runtime)) }
+}
+
+#[inline(always)]
+fn launch<M, F, Fut>(
+    runtime: &Handle,
+    system: &System,
+    attributes: &Attributes,
+    front: Front<M>,
+    start: F,
+    before: impl FnOnce(&StrandWith<Front<M>>),
+) -> Result<Addr<M>, SpawnError>
+where
+    M: Send + 'static,
+    F: FnOnce(Context<M>) -> Fut + Send + 'static,
+    Fut: Future<Output: Outcome> + Send + 'static,
+{
+    let pid = front.core.pid();
+    let body = AsyncBody::new(start);
+    match StrandWith::start(runtime, attributes, front, body, HANDLES, before) {
+        Ok(own) => Ok(Addr(own)),
+        Err(error) => {
+            system.table.unclaim(runtime, pid);
+            Err(error.into())
         }
     }
 }

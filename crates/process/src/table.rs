@@ -1,17 +1,15 @@
 //! Which process has a pid: an array of words, looked up without a lock.
 //!
 //! ```text
-//!   taken   63....48 47............0      free   63....48 47.......33 32......1  0
-//!           pins     pointer     0               pins     0           generation 1
+//!   taken   63....48 47............0      free   63.......33 32......1  0
+//!           pins     pointer     0               0           generation 1
 //! ```
 //!
-//! 1. A lookup adds a pin, and with it gets the word as it was: of a place that is taken, a strand
-//!    that can not be freed while the pin counts.
+//! 1. A lookup adds a pin to a place that is taken: its strand is not freed while the pin counts.
+//!    A place that is free never has one.
 //! 2. A process leaves by exchanging the word for the next generation. Pins that were on it become
 //!    handles of the strand: who finds the word changed gives back a handle instead of a pin.
-//! 3. A place is taken only while nobody has a pin on it, so that a pin on a free place is given
-//!    back to a free place.
-//! 4. The generation goes up with every use, and a place whose generations are used up is never
+//! 3. The generation goes up with every use, and a place whose generations are used up is never
 //!    used again. So no pid comes twice.
 //!
 //! Ordering: taking a place releases the process, a lookup acquires it. Giving back a pin releases
@@ -47,10 +45,6 @@ pub(crate) struct Table {
     chunks: [AtomicPtr<AtomicU64>; CHUNKS],
     places: Places,
 }
-
-/// A place that is about to be taken.
-#[must_use]
-pub(crate) struct Claimed(pub(crate) Pid);
 
 fn free_word(generation: u32) -> u64 {
     u64::from(generation) << 1 | FREE
@@ -103,48 +97,40 @@ impl Table {
 
     /// A pid that nobody has.
     #[inline]
-    pub(crate) fn claim(&self, runtime: &Handle) -> Claimed {
-        loop {
-            let index = self.places.take(runtime);
-            let word = self.word_or_new(index).load(Relaxed);
-            debug_assert!(word & FREE != 0, "a place was given out twice");
-            // A pin on a free place is gone in a moment; it costs nothing to try another.
-            if word < PIN {
-                return Claimed(Pid::new(index, (word >> 1) as u32));
-            }
-            self.places.put_last(index);
-        }
+    pub(crate) fn claim(&self, runtime: &Handle) -> Pid {
+        let index = self.places.take(runtime);
+        let word = self.word_or_new(index).load(Relaxed);
+        debug_assert!(word & FREE != 0, "a place was given out twice");
+        Pid::new(index, (word >> 1) as u32)
     }
 
     /// The place is not needed after all.
-    pub(crate) fn unclaim(&self, runtime: &Handle, claimed: Claimed) {
-        self.places.put(runtime, claimed.0.index());
+    pub(crate) fn unclaim(&self, runtime: &Handle, pid: Pid) {
+        self.places.put(runtime, pid.index());
     }
 
-    /// Enters a process under the pid it was made with. The table has a handle of it from now on.
+    /// Enters a process under the pid it was made with. One handle of it, which the caller has
+    /// counted, is the table's from now on.
     #[inline]
-    pub(crate) fn enter(&self, process: StrandWith<Core>) {
-        let pid = process.pid();
+    pub(crate) fn enter(&self, pid: Pid, process: *const ()) {
         let word = self.word(pid.index()).expect("a claimed place exists");
-        let free = free_word(pid.generation());
-        let taken = process.into_raw() as usize as u64;
+        let taken = process.expose_provenance() as u64;
         debug_assert!(taken & (FREE | !WORD) == 0, "a pointer of 48 bits, aligned");
-        // Rule 3: a stray lookup is over in a moment, and there is no other place for this pid.
-        while word.compare_exchange_weak(free, taken, Release, Relaxed).is_err() {
-            std::hint::spin_loop();
-        }
+        // The place is ours, and by rule 1 nobody else writes to it while it is free.
+        word.store(taken, Release);
     }
 
-    /// Takes a process out, and gives back the table's handle. For the process itself, once.
+    /// Takes a process out. The table's handle is the caller's to give back. For the process itself,
+    /// once.
     #[inline]
-    pub(crate) fn leave(&self, runtime: &Handle, pid: Pid) -> StrandWith<Core> {
+    pub(crate) fn leave(&self, runtime: &Handle, pid: Pid) -> ManuallyDrop<StrandWith<Core>> {
         let word = self.word(pid.index()).expect("a process has a place");
         let last = pid.generation() == GENERATION_MAX;
         let free = if last { FREE } else { free_word(pid.generation() + 1) };
         let taken = word.load(Relaxed) & WORD;
         let raw = ptr::with_exposed_provenance::<()>(taken as usize);
         // SAFETY: `enter` gave it away with its count, and only here it is taken back.
-        let process = unsafe { StrandWith::<Core>::from_raw(raw) };
+        let process = ManuallyDrop::new(unsafe { StrandWith::<Core>::from_raw(raw) });
         if word.compare_exchange(taken, free, AcqRel, Relaxed).is_err() {
             leave_pinned(word, free, &process);
         }
@@ -158,13 +144,8 @@ impl Table {
     #[inline]
     pub(crate) fn with<R>(&self, pid: Pid, user: impl FnOnce(&StrandWith<Core>) -> R) -> Option<R> {
         let word = self.word(pid.index())?;
-        // A look first: pids of processes that are gone are common, and a pin is dear.
-        if word.load(Relaxed) & FREE != 0 {
-            return None;
-        }
-        let pin = Pin::new(word);
-        let process = pin.process()?;
-        (process.pid() == pid).then(|| user(process))
+        let pin = Pin::new(word)?;
+        (pin.process.pid() == pid).then(|| user(&pin.process))
     }
 
     /// A handle of the process that has this pid.
@@ -182,10 +163,8 @@ impl Table {
             for offset in 0..size(chunk) {
                 // SAFETY: as in `word`.
                 let word = unsafe { &*start.add(offset) };
-                if word.load(Relaxed) & FREE == 0
-                    && let Some(process) = Pin::new(word).process()
-                {
-                    user(process);
+                if let Some(pin) = Pin::new(word) {
+                    user(&pin.process);
                 }
             }
         }
@@ -206,29 +185,31 @@ struct Pin<'a> {
     word: &'a AtomicU64,
     /// The word without its pins, as it was when the pin was added.
     was: u64,
-    process: Option<ManuallyDrop<StrandWith<Core>>>,
+    process: ManuallyDrop<StrandWith<Core>>,
 }
 
 impl<'a> Pin<'a> {
-    #[inline]
-    fn new(word: &'a AtomicU64) -> Pin<'a> {
-        let was = word.fetch_add(PIN, Acquire) & WORD;
-        let process = (was & FREE == 0).then(|| {
-            let raw = ptr::with_exposed_provenance::<()>(was as usize);
-            // SAFETY: `enter` put it there; the pin keeps it, and it is given back as a pin or, if
-            // the pin has become one, as a handle.
-            ManuallyDrop::new(unsafe { StrandWith::from_raw(raw) })
-        });
-        Pin { word, was, process }
-    }
-
-    fn process(&self) -> Option<&StrandWith<Core>> {
-        self.process.as_deref()
+    /// A pin, if the place is taken.
+    fn new(word: &'a AtomicU64) -> Option<Pin<'a>> {
+        let mut now = word.load(Relaxed);
+        while now & FREE == 0 {
+            match word.compare_exchange_weak(now, now + PIN, Acquire, Relaxed) {
+                Ok(_) => {
+                    let was = now & WORD;
+                    let raw = ptr::with_exposed_provenance::<()>(was as usize);
+                    // SAFETY: `enter` put it there; the pin keeps it, and is given back as a pin
+                    // or, if it has become one, as a handle.
+                    let process = ManuallyDrop::new(unsafe { StrandWith::from_raw(raw) });
+                    return Some(Pin { word, was, process });
+                }
+                Err(other) => now = other,
+            }
+        }
+        None
     }
 }
 
 impl Drop for Pin<'_> {
-    #[inline]
     fn drop(&mut self) {
         let mut word = self.word.load(Relaxed);
         while word & WORD == self.was {
@@ -237,9 +218,9 @@ impl Drop for Pin<'_> {
                 Err(now) => word = now,
             }
         }
-        // Rule 2; and by rule 3 a free place does not change under a pin.
-        let process = self.process.take().expect("a free place changed under a pin");
-        drop(ManuallyDrop::into_inner(process));
+        // Rule 2.
+        // SAFETY: it is not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.process) };
     }
 }
 

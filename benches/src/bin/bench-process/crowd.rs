@@ -15,7 +15,7 @@ const SPAWNED: u64 = 1_000_000;
 const IDLE: u64 = 1_000_000;
 const LEAVES: u64 = 1_000_000;
 /// How many a spawner makes before it lets others run.
-const HANDFUL: u64 = 64;
+const HANDFUL: u64 = 32;
 
 /// Processes that end at once, made by one process on each worker.
 pub(crate) fn spawn(args: &Args, runtime: &Runtime) -> Line {

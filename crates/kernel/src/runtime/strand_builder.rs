@@ -135,7 +135,7 @@ pub(crate) fn make<B: Run>(
 
 /// Makes a strand with an open part, and with so many handles. If it is to be queued, its first
 /// entry is owed by the caller.
-#[inline]
+#[inline(always)]
 pub(crate) fn make_open<P, B: Run<P>>(
     handle: &Handle,
     attributes: &Attributes,
@@ -148,5 +148,9 @@ pub(crate) fn make_open<P, B: Run<P>>(
     shared.accepts()?;
     let rank: Rank = shared.rank(attributes)?;
     let id = shared.enlist(attributes.name.as_deref());
-    Ok(StrandRef::new(shared.clone(), id, attributes, rank, queued, handles, open, body))
+    let lent = worker::with_current(shared, |worker| match worker {
+        Some(worker) => worker.lend(),
+        None => shared.clone(),
+    });
+    Ok(StrandRef::new(lent, id, attributes, rank, queued, handles, open, body))
 }

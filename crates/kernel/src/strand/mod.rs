@@ -14,7 +14,7 @@ pub(crate) mod state;
 
 use std::{
     fmt,
-    mem::ManuallyDrop,
+    mem::{ManuallyDrop, MaybeUninit},
     ptr::NonNull,
     sync::Arc,
     task::{RawWaker, RawWakerVTable, Waker},
@@ -33,6 +33,7 @@ use crate::{
         UnsafeCell,
         atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
     },
+    worker,
 };
 
 /// Names a strand within its runtime, for logs and recordings. Never used twice.
@@ -61,7 +62,8 @@ const ABORT: u8 = 2;
 pub(crate) struct Header {
     state: State,
     vtable: &'static VTable,
-    pub(crate) shared: Arc<Shared>,
+    /// Given back by `free`.
+    pub(crate) shared: ManuallyDrop<Arc<Shared>>,
     pub(crate) id: StrandId,
     pub(crate) rank: Rank,
     /// Where a feedback queue has put it: boost epoch and level.
@@ -93,7 +95,7 @@ unsafe impl Sync for StrandRef {}
 
 impl StrandRef {
     /// A new strand with so many handles, idle or with its first entry owed.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "each is a field of the header")]
     pub(crate) fn new<P, B: Run<P>>(
         shared: Arc<Shared>,
@@ -106,28 +108,32 @@ impl StrandRef {
         body: B,
     ) -> StrandRef {
         let state = if queued { State::queued(handles) } else { State::idle(handles) };
-        let whole = Box::new(Whole {
-            header: Header {
-                state,
-                vtable: const {
-                    &VTable {
-                        take_turn: take_turn::<P, B>,
-                        end_unrun: end_unrun::<P, B>,
-                        free: free::<P, B>,
-                    }
-                },
-                shared,
-                id,
-                rank,
-                level: AtomicU64::new(feedback::new_level(attributes.level)),
-                queued_at: AtomicU64::new(0),
-                signals: AtomicU8::new(0),
-                named: attributes.name.is_some(),
+        let header = Header {
+            state,
+            vtable: const {
+                &VTable {
+                    take_turn: take_turn::<P, B>,
+                    end_unrun: end_unrun::<P, B>,
+                    free: free::<P, B>,
+                }
             },
-            open,
-            body: UnsafeCell::new(Some(body)),
-        });
-        StrandRef(NonNull::from(Box::leak(whole)).cast())
+            shared: ManuallyDrop::new(shared),
+            id,
+            rank,
+            level: AtomicU64::new(feedback::new_level(attributes.level)),
+            queued_at: AtomicU64::new(0),
+            signals: AtomicU8::new(0),
+            named: attributes.name.is_some(),
+        };
+        // Piece by piece, where it is to be: as a whole it would be copied once more.
+        let whole = Box::leak(Box::new(MaybeUninit::<Whole<P, B>>::uninit())).as_mut_ptr();
+        // SAFETY: the memory is ours, and each field is written once.
+        unsafe {
+            (&raw mut (*whole).header).write(header);
+            (&raw mut (*whole).open).write(open);
+            (&raw mut (*whole).body).write(UnsafeCell::new(Some(body)));
+            StrandRef(NonNull::new_unchecked(whole.cast()))
+        }
     }
 
     pub(crate) fn into_raw(self) -> *const Header {
@@ -164,7 +170,7 @@ impl StrandRef {
     pub(crate) fn end_unrun(self) {
         // SAFETY: as for `take_turn`.
         unsafe { (self.header().vtable.end_unrun)(self) };
-        if self.state().end() == state::Rest::Free {
+        if self.state().end(0) == state::Rest::Free {
             self.free();
         }
     }
@@ -248,7 +254,7 @@ unsafe fn end_unrun<P, B: Run<P>>(strand: StrandRef) {
 /// Nobody else holds the strand.
 unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
     // SAFETY: it was made by `StrandRef::new` from such a box, and nobody holds it any more.
-    let whole = unsafe { Box::from_raw(strand.0.cast::<Whole<P, B>>().as_ptr()) };
+    let mut whole = unsafe { Box::from_raw(strand.0.cast::<Whole<P, B>>().as_ptr()) };
     // Nobody could ever wake it again: it ends here, and whoever waits is told.
     whole.body.with_mut(|body| {
         // SAFETY: we own the whole.
@@ -264,8 +270,21 @@ unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
     if whole.header.named {
         whole.header.shared.strike(whole.header.id);
     }
-    // An open part is anybody's code.
-    crate::panics::contain(|| drop(whole));
+    // SAFETY: it is not used any more.
+    let shared = unsafe { ManuallyDrop::take(&mut whole.header.shared) };
+    if std::mem::needs_drop::<P>() {
+        // An open part is anybody's code.
+        crate::panics::contain(|| drop(whole));
+    } else {
+        drop(whole);
+    }
+    // A copy of the pointer, since the worker may take the reference itself.
+    let runtime = Arc::as_ptr(&shared);
+    // SAFETY: `shared` keeps it, or the worker, which has one of its own.
+    worker::with_current(unsafe { &*runtime }, |worker| match worker {
+        Some(worker) => worker.take_back(shared),
+        None => drop(shared),
+    });
 }
 
 /// A handle of a strand: wakes it, and asks it to end. Cheap to clone.

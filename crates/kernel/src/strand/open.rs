@@ -41,7 +41,7 @@ use crate::{
 /// struct Adder(std::sync::mpsc::Sender<u32>);
 ///
 /// impl OpenBody<AtomicU32> for Adder {
-///     fn turn(&mut self, own: &StrandWith<AtomicU32>, _: &mut Turn<'_>) -> Step<()> {
+///     fn turn(&mut self, own: &StrandWith<AtomicU32>, _: &mut Turn<'_>) -> Step<u32> {
 ///         let _ = self.0.send(own.load(Relaxed));
 ///         Step::Pause
 ///     }
@@ -68,8 +68,9 @@ unsafe impl<P: Send + Sync> Sync for StrandWith<P> {}
 
 /// The body of a strand with an open part `P`.
 pub trait OpenBody<P>: Send + 'static {
-    /// Takes one turn. `own` is the strand itself.
-    fn turn(&mut self, own: &StrandWith<P>, turn: &mut Turn<'_>) -> Step<()>;
+    /// Takes one turn. `own` is the strand itself. With its end it gives back so many handles that
+    /// were forgotten (see [`StrandWith::into_raw`]): in one step, which costs less.
+    fn turn(&mut self, own: &StrandWith<P>, turn: &mut Turn<'_>) -> Step<u32>;
 
     /// It has ended otherwise than by its own word: by a panic, an abort, or with its runtime.
     /// Called once; the body is dropped right after.
@@ -98,19 +99,23 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         Ok(StrandWith::of(strand))
     }
 
-    /// Makes a strand, shows it to `before`, and puts it in line for its first turn.
+    /// Makes a strand with so many handles, shows it to `before`, and puts it in line for its
+    /// first turn. The handle that is returned is one of them; the others are forgotten.
     ///
     /// # Errors
     /// If the runtime has stopped, the priority is not finite, or the affinity names no worker.
-    #[inline]
+    #[inline(always)]
     pub fn start<B: OpenBody<P>>(
         handle: &Handle,
         attributes: &Attributes,
         open: P,
         body: B,
+        handles: u32,
         before: impl FnOnce(&StrandWith<P>),
     ) -> Result<StrandWith<P>, ScheduleError> {
-        let strand = strand_builder::make_open(handle, attributes, open, Open(body), true, 1)?;
+        let handles = u64::from(handles.max(1));
+        let strand =
+            strand_builder::make_open(handle, attributes, open, Open(body), true, handles)?;
         let owed = OwedEntry(strand);
         let own = StrandWith::of(strand);
         before(&own);
@@ -170,17 +175,6 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         })
     }
 
-    /// If this thread is in a turn of this very strand: whether that turn should end, as
-    /// [`Turn::expired`] says it.
-    #[inline]
-    pub fn own_turn(&self) -> Option<bool> {
-        let header = self.strand.0.header();
-        worker::with_current(&header.shared, |worker| {
-            let slot = worker?.slot();
-            (slot.strand.load(Relaxed) == header.id.0).then(|| slot.expired.load(Relaxed))
-        })
-    }
-
     /// Calls `user` with a waker of this strand that counts no handle.
     #[inline]
     pub fn with_waker<R>(&self, user: impl FnOnce(&Waker) -> R) -> R {
@@ -192,6 +186,17 @@ impl<P> StrandWith<P> {
     /// The handle that `strand`'s count has one for.
     pub(crate) fn of(strand: StrandRef) -> StrandWith<P> {
         StrandWith { strand: Strand(strand), open: PhantomData }
+    }
+
+    /// If this thread is in a turn of this very strand: whether that turn should end, as
+    /// [`Turn::expired`] says it.
+    #[inline]
+    pub fn own_turn(&self) -> Option<bool> {
+        let header = self.strand.0.header();
+        worker::with_current(&header.shared, |worker| {
+            let slot = worker?.slot();
+            (slot.strand.load(Relaxed) == header.id.0).then(|| slot.expired.load(Relaxed))
+        })
     }
 
     /// The same strand, without its open part.
@@ -210,6 +215,12 @@ impl<P> StrandWith<P> {
     #[inline]
     pub fn into_raw(self) -> *const () {
         ManuallyDrop::new(self).strand.0.into_raw().cast()
+    }
+
+    /// The bare pointer, without a count.
+    #[inline]
+    pub fn as_raw(&self) -> *const () {
+        self.strand.0.into_raw().cast()
     }
 
     /// The handle that was given away.
@@ -312,7 +323,10 @@ impl<P: Send + Sync + 'static, B: OpenBody<P>> Run<P> for Open<B> {
         match self.0.turn(&own, turn) {
             Step::Pause => After::Pause,
             Step::Yield => After::Yield,
-            Step::End(()) => After::End,
+            Step::End(handles) => {
+                turn.give_back(handles);
+                After::End
+            }
         }
     }
 

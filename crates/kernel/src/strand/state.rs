@@ -244,10 +244,12 @@ impl State {
         self.end_turn(to_the_back)
     }
 
-    /// Ends the last turn. The caller has dropped the body.
+    /// Ends the last turn, and counts so many handles less. The caller has dropped the body.
     #[inline]
-    pub(crate) fn end(&self) -> Rest {
+    pub(crate) fn end(&self, handles: u64) -> Rest {
         self.end_turn(|word| {
+            debug_assert!(word / HANDLE >= handles, "gave back handles that were not counted");
+            let word = word - handles * HANDLE;
             let rest = if word & LINKED == 0 && word < HANDLE { Rest::Free } else { Rest::Nothing };
             ((word & !(WOKEN | FILLED)) - RUNNING + DONE, rest)
         })

@@ -318,7 +318,7 @@ fn handed_to_woken_and_yielding_at_once_has_one_entry_at_most() {
 /// Invariant 4: the last of turn, entry and handles frees, once, after all others.
 #[test]
 fn freed_once_whoever_is_last() {
-    for end in [State::pause, State::end] {
+    for end in [State::pause, |state: &State| state.end(0)] {
         loom::model(move || {
             let stage = Stage::new(State::queued(2));
             let other = thread::spawn({
@@ -341,7 +341,7 @@ fn freed_once_whoever_is_last() {
 /// Invariant 4 with a claim: the stale entry is a hold of its own.
 #[test]
 fn freed_once_with_a_stale_entry_left_behind() {
-    for end in [State::pause, State::end] {
+    for end in [State::pause, |state: &State| state.end(0)] {
         loom::model(move || {
             let stage = Stage::new(State::queued(1));
             let worker = thread::spawn({
@@ -371,7 +371,7 @@ fn all_pairs_from_all_states_keep_the_invariants() {
             stage.work(State::pause);
         },
         |stage| {
-            stage.work(State::end);
+            stage.work(|state| state.end(0));
         },
     ];
     let starts: [fn() -> Arc<Stage>; 3] = [

@@ -40,6 +40,9 @@ use crate::{
     world::{Dice, Nanos},
 };
 
+/// So many references to the runtime a worker keeps for new strands.
+const SPARE_MAX: usize = 1024;
+
 sync::thread_cell! {
     /// The worker whose turn this thread is in.
     static CURRENT: *const Worker = ptr::null();
@@ -72,6 +75,9 @@ pub(crate) struct Worker {
     held: Cell<Option<StrandRef>>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
+    /// References to the runtime that strands have given back, for new ones: counting them anew
+    /// would be a step that all workers contend for.
+    spare: RefCell<Vec<Arc<Shared>>>,
     /// The turn that last asked for the coarse time, and what it was told.
     coarse: Cell<(u64, Nanos)>,
     /// When it last came out of parking.
@@ -148,6 +154,7 @@ impl Worker {
             window_nanos: Cell::new(0),
             held: Cell::new(None),
             outer: AtomicPtr::new(ptr::null_mut()),
+            spare: RefCell::new(Vec::new()),
             coarse: Cell::new((u64::MAX, 0)),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
@@ -162,6 +169,21 @@ impl Worker {
 
     pub(crate) fn turn_nanos(&self) -> Nanos {
         self.turn_nanos.get()
+    }
+
+    /// A reference to the runtime, for a strand.
+    #[inline]
+    pub(crate) fn lend(&self) -> Arc<Shared> {
+        self.spare.borrow_mut().pop().unwrap_or_else(|| self.shared.clone())
+    }
+
+    /// Takes back the reference of a strand that is freed.
+    #[inline]
+    pub(crate) fn take_back(&self, shared: Arc<Shared>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(shared);
+        }
     }
 
     #[inline]

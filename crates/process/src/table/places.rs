@@ -74,12 +74,7 @@ impl Places {
             own.push(place);
         });
         if kept.is_none() {
-            self.put_last(place);
+            self.common.lock().free.push_back(place);
         }
-    }
-
-    /// Puts it where it is taken last.
-    pub(super) fn put_last(&self, place: u32) {
-        self.common.lock().free.push_back(place);
     }
 }
