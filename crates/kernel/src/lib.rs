@@ -61,6 +61,9 @@ mod error;
 mod future;
 mod idle;
 mod metrics;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod model;
 mod monitor;
 mod panics;
 mod placement;

@@ -175,3 +175,71 @@ impl<R> Drop for Waiting<R> {
         self.0.state.swap(GONE, AcqRel);
     }
 }
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::thread;
+    use std::task::Wake;
+
+    struct Count(loom::sync::atomic::AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Acquire);
+        }
+    }
+
+    fn waker() -> (Arc<Count>, Waker) {
+        let count = Arc::new(Count(loom::sync::atomic::AtomicUsize::new(0)));
+        (count.clone(), Waker::from(count))
+    }
+
+    /// Either the look sees the reply, or the waker that it left is woken.
+    #[test]
+    fn reply_during_a_look_is_seen_or_wakes() {
+        loom::model(|| {
+            let (_, first) = waker();
+            let (count, second) = waker();
+            let (reply, waiting) = pair::<Box<u32>>(first);
+            let replier = thread::spawn(move || reply.send(Box::new(7)).is_ok());
+            let seen = waiting.look(&second);
+            assert!(replier.join().unwrap());
+            if let Seen::Nothing = seen {
+                assert_eq!(count.0.load(Acquire), 1, "nobody is woken");
+                assert!(matches!(waiting.look(&second), Seen::Value(value) if *value == 7));
+            } else {
+                assert!(matches!(seen, Seen::Value(value) if *value == 7));
+            }
+        });
+    }
+
+    /// Either the reply is taken, or it is given back: never both, never neither.
+    #[test]
+    fn reply_while_the_caller_leaves_is_taken_or_given_back() {
+        loom::model(|| {
+            let (_, waker) = waker();
+            let dropped = Arc::new(());
+            let (reply, waiting) = pair::<Arc<()>>(waker);
+            let value = dropped.clone();
+            let replier = thread::spawn(move || drop(reply.send(value)));
+            drop(waiting);
+            replier.join().unwrap();
+            assert_eq!(Arc::strong_count(&dropped), 1, "the value is still somewhere");
+        });
+    }
+
+    /// A reply that is dropped tells the caller.
+    #[test]
+    fn reply_dropped_during_a_look_is_seen_or_wakes() {
+        loom::model(|| {
+            let (count, waker) = waker();
+            let (reply, waiting) = pair::<u32>(waker.clone());
+            let replier = thread::spawn(move || drop(reply));
+            let seen = waiting.look(&waker);
+            replier.join().unwrap();
+            assert!(matches!(seen, Seen::Dropped) || count.0.load(Acquire) == 1);
+            assert!(matches!(waiting.look(&waker), Seen::Dropped));
+        });
+    }
+}

@@ -150,7 +150,7 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
     /// Claims the strand so that this worker runs it next, and leaves `what` in its open part,
     /// which nobody else touches meanwhile. `settled` says whether someone who was leaving
     /// something by [`wake_with`](StrandWith::wake_with) is done: the last thing that one does
-    /// must be a release, and this an acquire, of the same word.
+    /// must be a release of a word that this looks at, and that the turn acquires.
     ///
     /// It is a hand-off as [`Turn::hand_off`] is one. A second one in the same turn puts the first
     /// into line, and so does a quantum that is spent when the turn ends.

@@ -26,7 +26,7 @@
 //!
 //! Ordering: see [`stack`] for nodes. The slot is written before the strand's entry is pushed, or
 //! under a claim, and read in the turn that follows. A claim may find a filler still at work:
-//! `full` is released by it last, and acquired by the claim.
+//! `full` is released by it last, and acquired by the turn that reads the slot.
 
 pub(crate) mod stack;
 
@@ -220,10 +220,10 @@ impl<M: Send> Mailbox<'_, M> {
         self.room().saturating_sub(self.store.stack.len())
     }
 
-    /// Whether whoever was putting something into the slot is done.
+    /// Whether whoever was putting something into the slot is done. The turn that reads it acquires.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
-        self.gauge.full.load(Acquire)
+        self.gauge.full.load(Relaxed)
     }
 
     /// Leaves a message where the next turn finds it, whatever the bound says: the caller has asked
@@ -490,3 +490,9 @@ fn unlink<M>(chain: &mut Chain<M>, before: *mut Node<M>, node: *mut Node<M>) {
     }
     chain.len -= 1;
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+#[cfg(all(test, loom))]
+mod models;
