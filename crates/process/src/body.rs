@@ -141,6 +141,7 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
                 }
                 continue;
             }
+            Signal::Cancel if core.has(CANCELLED) => continue,
             Signal::Cancel => core.set(CANCELLED, true),
             _ => {}
         }

@@ -107,6 +107,9 @@ impl<P: Process> Driver<P> {
             for command in out.yields {
                 self.dispatch(command);
             }
+            if self.ctx.runtime().turn_expired() && out.status != Status::Done {
+                kernel::yield_now().await;
+            }
             match out.status {
                 Status::Done => return self.close(ExitReason::Normal),
                 Status::Continue => {

@@ -53,7 +53,8 @@ impl fmt::Display for ExitReason {
     }
 }
 
-/// What an `async` process may return: nothing, a [`Result`], or its [`ExitReason`].
+/// What an `async` process may return: nothing, a [`Result`], or its [`ExitReason`]. One that ends well
+/// after it was asked to end exits with [`ExitReason::Shutdown`].
 pub trait Outcome {
     /// The reason it stands for.
     fn into_reason(self) -> ExitReason;

@@ -216,10 +216,13 @@ fn a_child_is_linked_unless_it_is_detached() {
     let runtime = runtime(2);
     let (tell, told) = channel();
     let parent = runtime.spawn_process(move |mut ctx: Context<()>| async move {
-        let linked = ctx.spawn(|mut ctx: Context<()>| async move { drop(ctx.receive().await) });
+        let linked = ctx.spawn(|mut ctx: Context<()>| async move {
+            ctx.receive().await;
+        });
         let builder = ctx.process().detached();
-        let detached =
-            builder.spawn(|mut ctx: Context<()>| async move { drop(ctx.receive().await) });
+        let detached = builder.spawn(|mut ctx: Context<()>| async move {
+            ctx.receive().await;
+        });
         tell.send((linked.unwrap(), detached.unwrap())).unwrap();
         ctx.receive().await;
     });

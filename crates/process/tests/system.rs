@@ -13,7 +13,9 @@ use process::{
 fn a_name_finds_its_process_until_it_exits() {
     let runtime = runtime(2);
     let builder = runtime.process().name("clerk");
-    let clerk = builder.spawn(|mut ctx: Context<u8>| async move { drop(ctx.receive().await) });
+    let clerk = builder.spawn(|mut ctx: Context<u8>| async move {
+        ctx.receive().await;
+    });
     let clerk = clerk.unwrap();
     assert_eq!(runtime.named("clerk"), Some(clerk.pid()));
     assert_eq!(runtime.process_info(clerk.pid()).unwrap().name.as_deref(), Some("clerk"));
