@@ -47,7 +47,7 @@ pub(crate) const FOREIGN: u8 = 16;
 const CONTEXT_LEFT: u64 = 1 << 63;
 
 /// One turn in so many is timed.
-pub(crate) const SAMPLE: u64 = 64;
+pub(crate) const SAMPLE: u64 = 256;
 
 #[repr(C)]
 pub(crate) struct Core {
