@@ -1,4 +1,5 @@
-//! `cargo xtask models`: loom and shuttle over the kernel, and the proof that they would notice.
+//! `cargo xtask models`: loom and shuttle over kernel and processes, and the proof that the
+//! kernel's would notice.
 
 use std::{env, process::Command};
 
@@ -65,8 +66,8 @@ pub(crate) fn shuttle(only: Option<&str>) -> Command {
 }
 
 fn test(checker: &str) -> Command {
-    let mut command =
-        shell::cargo(["test", "--package", "shiftwork-kernel", "--profile", "models"]);
+    let mut command = shell::cargo(["test", "--profile", "models"]);
+    command.args(["--package", "shiftwork-kernel", "--package", "shiftwork-process"]);
     command.arg("--target-dir").arg(shell::target_dir().join(checker));
     shell::with_cfg(command, checker)
 }

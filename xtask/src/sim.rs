@@ -26,6 +26,8 @@ pub(crate) fn command(seed: u64, seeds: u64, discipline: Option<&str>) -> std::p
         "test",
         "--package",
         "shiftwork-kernel",
+        "--package",
+        "shiftwork-process",
         "--release",
         "--test",
         "simulation",

@@ -1,5 +1,7 @@
 //! What is said about a strand or a job when it is made: its name, its priority, its place.
 
+use std::num::NonZeroU32;
+
 use crate::error::ScheduleError;
 
 /// Names a worker of a runtime: 0, 1, and so on.
@@ -61,5 +63,21 @@ pub(crate) struct Rank {
     pub(crate) priority: f64,
     pub(crate) level: u32,
     /// The worker that an affinity chose, if it chose one.
-    pub(crate) home: Option<u32>,
+    pub(crate) home: Option<Home>,
+}
+
+/// A worker's number plus one, so that a strand needs no more room to say that it has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Home(NonZeroU32);
+
+impl Home {
+    pub(crate) fn at(worker: usize) -> Home {
+        let number = u32::try_from(worker + 1).ok().and_then(NonZeroU32::new);
+        Home(number.expect("a runtime has fewer workers"))
+    }
+
+    #[inline]
+    pub(crate) fn worker(self) -> usize {
+        self.0.get() as usize - 1
+    }
 }

@@ -3,11 +3,13 @@
 use std::{
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use crate::{
     panics,
+    shared::Shared,
     strand::{
         join::{Completer, Failure},
         run::{After, Run},
@@ -35,7 +37,7 @@ where
 {
     fn run(&mut self, turn: &mut Turn<'_>) -> After {
         if turn.cancelled() {
-            self.fail(Failure::Cancelled);
+            self.fail(&(), turn.shared(), Failure::Cancelled);
             return After::End;
         }
         let strand = turn.strand_ref().expect("a future runs as a strand");
@@ -52,7 +54,7 @@ where
         }
     }
 
-    fn fail(&mut self, why: Failure) {
+    fn fail(&mut self, (): &(), _: &Arc<Shared>, why: Failure) {
         let dropped = panics::catch(|| self.future = None);
         self.completer.complete(Err(match dropped {
             Ok(()) => why,

@@ -61,6 +61,9 @@ mod error;
 mod future;
 mod idle;
 mod metrics;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod model;
 mod monitor;
 mod panics;
 mod placement;
@@ -73,6 +76,7 @@ mod sim;
 mod slot;
 mod strand;
 mod sync;
+mod tenant;
 mod timer;
 mod turn;
 mod worker;
@@ -99,6 +103,9 @@ pub use strand::{
     Strand, StrandId,
     body::{Body, Step},
     join::JoinHandle,
+    open::{OpenBody, StrandWith, hand_off_to},
+    state::Phase,
 };
+pub use tenant::Tenant;
 pub use timer::{Interval, Sleep, Tick, Timeout, Timer};
 pub use turn::Turn;

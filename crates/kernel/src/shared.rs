@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use crossbeam_utils::CachePadded;
 
 use crate::{
-    attributes::{Attributes, Rank, WorkerId},
+    attributes::{Attributes, Home, Rank, WorkerId},
     entry::Entry,
     error::{NoSuchWorker, ScheduleError},
     idle::Idle,
@@ -25,6 +25,7 @@ use crate::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
+    tenant::Tenants,
     timer::Timers,
     worker::{self, Worker},
     world::{Clock, Nanos},
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) timers: Timers,
     pub(crate) recorder: Recorder,
     pub(crate) joiners: Joiners,
+    pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
     /// In a simulation: what will happen at its time.
     pub(crate) events: Option<Mutex<Events>>,
@@ -89,6 +91,7 @@ impl Shared {
             timers: Timers::default(),
             recorder,
             joiners: Joiners::default(),
+            tenants: Tenants::default(),
             reporter,
             events,
             refusing: AtomicBool::new(false),
@@ -143,10 +146,18 @@ impl Shared {
                 return events.lock().wake_at(at, strand.handle());
             }
             if strand.state().wake() == Wake::Push {
-                self.stamp(worker, strand);
-                self.place_in(worker, Entry::strand(strand), &strand.header().rank, Place::Near);
+                self.queue(worker, strand);
             }
         });
+    }
+
+    /// Places the entry that a strand is owed.
+    #[inline]
+    pub(crate) fn queue(&self, worker: Option<&Worker>, strand: StrandRef) {
+        self.stamp(worker, strand);
+        // A copy: once its entry is placed, the strand may be run and freed by another worker.
+        let rank = strand.header().rank;
+        self.place_in(worker, Entry::strand(strand), &rank, Place::Near);
     }
 
     /// Places an entry from whatever thread this is.
@@ -231,7 +242,7 @@ impl Shared {
             worker.slot().counters.wakes.add(1);
             place == Place::Near
                 && worker.keeps_near()
-                && rank.home.is_none_or(|home| home as usize == worker.id)
+                && rank.home.is_none_or(|home| home.worker() == worker.id)
         });
         if let Some(worker) = near {
             worker.push_near(entry);
@@ -280,7 +291,7 @@ impl Shared {
                 }
             }),
             Placement::Affinity(_) => match rank.home {
-                Some(home) if !self.slots[home as usize].is_paused() => home as usize,
+                Some(home) if !self.slots[home.worker()].is_paused() => home.worker(),
                 _ => self.least(|worker| (self.load(worker), 0)),
             },
             Placement::IdleFirst => self.an_idle_worker().unwrap_or_else(in_turn),
@@ -319,7 +330,7 @@ impl Shared {
         let home = match &self.config.placement {
             Placement::Affinity(choose) => match choose(attributes) {
                 Some(worker) => {
-                    Some(self.worker(worker).map_err(ScheduleError::NoSuchWorker)? as u32)
+                    Some(Home::at(self.worker(worker).map_err(ScheduleError::NoSuchWorker)?))
                 }
                 None => None,
             },

@@ -1,6 +1,6 @@
 //! What a strand or a job may do in its turn.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     attributes::{Attributes, WorkerId},
@@ -8,7 +8,7 @@ use crate::{
     panics,
     report::Report,
     runtime::handle::Handle,
-    shared::Place,
+    shared::{Place, Shared},
     strand::{Strand, StrandRef},
     sync::atomic::Ordering::Relaxed,
     worker::{self, Worker},
@@ -26,12 +26,14 @@ pub struct Turn<'a> {
     worker: &'a Worker,
     strand: Option<StrandRef>,
     target: Option<Strand>,
+    /// Handles that the strand gives back with its end.
+    given_back: u32,
 }
 
 impl<'a> Turn<'a> {
     #[inline]
     pub(crate) fn new(worker: &'a Worker, strand: Option<StrandRef>) -> Turn<'a> {
-        Turn { worker, strand, target: None }
+        Turn { worker, strand, target: None, given_back: 0 }
     }
 
     /// Whether the turn should end: its quantum is over and others wait, its budget is spent, or
@@ -109,6 +111,17 @@ impl<'a> Turn<'a> {
         }
     }
 
+    #[inline]
+    pub(crate) fn give_back(&mut self, handles: u32) {
+        self.given_back = handles;
+    }
+
+    #[inline]
+    pub(crate) fn given_back(&self) -> u32 {
+        self.given_back
+    }
+
+    #[inline]
     pub(crate) fn take_target(&mut self) -> Option<Strand> {
         self.target.take()
     }
@@ -128,6 +141,11 @@ impl<'a> Turn<'a> {
         self.strand.map(StrandRef::handle)
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.worker.shared
+    }
+
+    #[inline]
     pub(crate) fn strand_ref(&self) -> Option<StrandRef> {
         self.strand
     }

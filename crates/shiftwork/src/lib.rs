@@ -58,6 +58,7 @@
 //! | a closure with a result | [`Handle::compute`] |
 //! | a future | [`Handle::spawn`] |
 //! | state that lives on between turns | [`Handle::strand`] |
+//! | things that send each other messages, and may fail | [`process`] |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
 //! | a test that must give the same result every time | [`Builder::simulate`] |
@@ -66,6 +67,8 @@
 //!
 //! It does no input or output, and it does not interrupt Rust code: long turns look at
 //! [`Turn::expired`] and yield. A turn that ignores its quantum is reported.
+
+pub use process;
 
 pub use kernel::{
     AffinityFn, Attributes, Body, BuildError, Builder, CancelToken, Cancelled, Discipline, Elapsed,

@@ -12,10 +12,11 @@ use crate::{
     shared::{Place, Shared},
     slot::PAUSE,
     strand::{
-        Strand,
+        Strand, StrandId,
         join::{self, JoinHandle},
     },
     sync::atomic::Ordering::Relaxed,
+    tenant::Tenant,
     timer::{Interval, Sleep, Timeout, Timer},
     turn::{self, Turn},
     worker, world,
@@ -23,6 +24,7 @@ use crate::{
 
 /// Schedules on a runtime, from any thread. Cheap to clone; it does not keep the runtime running.
 #[derive(Clone)]
+#[repr(transparent)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
 }
@@ -46,6 +48,13 @@ pub enum WorkerState {
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Handle {
         Handle { shared }
+    }
+
+    /// What is shared, seen as a handle.
+    #[inline]
+    pub(crate) fn of(shared: &Arc<Shared>) -> &Handle {
+        // SAFETY: a handle is nothing but such an `Arc` (`repr(transparent)`).
+        unsafe { &*std::ptr::from_ref(shared).cast::<Handle>() }
     }
 
     /// Submits a job that nobody waits for. A closure of up to 40 bytes is stored in the queue
@@ -233,9 +242,76 @@ impl Handle {
         Timer::start(&self.shared, after, strand)
     }
 
+    /// Calls a function after a time, from the thread that looks after timers: it should be short.
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    pub fn call_after(
+        &self,
+        after: Duration,
+        call: impl FnOnce() + Send + 'static,
+    ) -> Result<Timer, ScheduleError> {
+        Timer::call(&self.shared, after, Box::new(call))
+    }
+
+    /// The worker that this thread is, while it is one of this runtime. No other thread is the
+    /// same worker at the same time.
+    #[inline]
+    pub fn current_worker(&self) -> Option<WorkerId> {
+        worker::with_current(&self.shared, |worker| worker.map(|worker| WorkerId(worker.id)))
+    }
+
+    /// The strand whose turn this thread is in, if it is one of this runtime.
+    pub fn current_strand(&self) -> Option<StrandId> {
+        worker::with_current(&self.shared, |worker| {
+            Some(StrandId(worker?.slot().strand.load(Relaxed))).filter(|id| id.0 != 0)
+        })
+    }
+
+    /// Whether this thread is in a turn of this runtime that should end, as
+    /// [`Turn::expired`] says it: for code that has no `Turn`, such as a future.
+    #[inline]
+    pub fn turn_expired(&self) -> bool {
+        worker::with_current(&self.shared, |worker| {
+            worker.is_some_and(|worker| worker.slot().expired.load(Relaxed))
+        })
+    }
+
+    /// Whether this runtime is a [`Simulation`](crate::Simulation).
+    pub fn is_simulated(&self) -> bool {
+        self.shared.is_simulated()
+    }
+
+    /// Whether work from this thread is refused, since the runtime has been shut down.
+    #[inline]
+    pub fn refuses(&self) -> bool {
+        self.shared.accepts().is_err()
+    }
+
+    /// Whether the runtime has stopped: nothing gets a turn any more.
+    pub fn is_closed(&self) -> bool {
+        self.shared.idle.is_closed()
+    }
+
+    /// What has settled on this runtime as a `T`; made now if there is none yet.
+    #[inline]
+    pub fn tenant<T: Tenant>(&self, make: impl FnOnce() -> T) -> &T {
+        self.shared.tenants.get(make)
+    }
+
     /// The time since the runtime started; in a simulation, virtual time.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.shared.now())
+    }
+
+    /// The time as it was when the turn that this thread is in first asked for it; outside of
+    /// turns, the time. It costs less than [`now`](Handle::now) where a turn asks often.
+    #[inline]
+    pub fn coarse_now(&self) -> Duration {
+        worker::with_current(&self.shared, |worker| match worker {
+            Some(worker) => Duration::from_nanos(worker.coarse_now()),
+            None => self.now(),
+        })
     }
 
     /// How many workers there are.

@@ -80,6 +80,7 @@ pub(crate) fn worker_main(worker: Worker, crew: &Crew) {
     if crew.leave() {
         // Nobody is left to run what came in last.
         shared.joiners.close();
+        shared.tenants.close();
         shared.drop_all();
     }
 }
@@ -195,6 +196,7 @@ impl Runtime {
         }
         // Those who wait are told first: what is dropped then may wait itself.
         shared.joiners.close();
+        shared.tenants.close();
         shared.drop_all();
         shared.timers.close();
     }

@@ -2,11 +2,9 @@
 
 use crate::{
     attributes::{Attributes, Rank},
-    entry::Entry,
     error::ScheduleError,
     future::Async,
     runtime::handle::Handle,
-    shared::Place,
     strand::{
         Strand, StrandRef,
         body::{Body, Step},
@@ -127,14 +125,32 @@ pub(crate) fn make<B: Run>(
     body: B,
     queued: bool,
 ) -> Result<Strand, ScheduleError> {
+    let strand = make_open(handle, attributes, (), body, queued, 1)?;
+    if queued {
+        let shared = &handle.shared;
+        worker::with_current(shared, |worker| shared.queue(worker, strand));
+    }
+    Ok(Strand(strand))
+}
+
+/// Makes a strand with an open part, and with so many handles. If it is to be queued, its first
+/// entry is owed by the caller.
+#[inline(always)]
+pub(crate) fn make_open<P, B: Run<P>>(
+    handle: &Handle,
+    attributes: &Attributes,
+    open: P,
+    body: B,
+    queued: bool,
+    handles: u64,
+) -> Result<StrandRef, ScheduleError> {
     let shared = &handle.shared;
     shared.accepts()?;
     let rank: Rank = shared.rank(attributes)?;
     let id = shared.enlist(attributes.name.as_deref());
-    let strand = Strand(StrandRef::new(shared.clone(), id, attributes, rank, queued, body));
-    if queued {
-        worker::with_current(shared, |worker| shared.stamp(worker, strand.0));
-        shared.place(Entry::strand(strand.0), &rank, Place::Near);
-    }
-    Ok(strand)
+    let lent = worker::with_current(shared, |worker| match worker {
+        Some(worker) => worker.lend(),
+        None => shared.clone(),
+    });
+    Ok(StrandRef::new(lent, id, attributes, rank, queued, handles, open, body))
 }

@@ -1,19 +1,21 @@
 //! A strand: a stateful thing that runs on at most one worker at a time.
 //!
-//! In memory it is one allocation, a [`Header`] that the scheduler knows and behind it the body,
-//! whose type only the header's functions know. [`StrandRef`] is the bare pointer: what it may do
+//! In memory it is one allocation: a [`Header`] that the scheduler knows, behind it the open part
+//! that some strands have (see [`open`]), and behind that the body, whose type only the header's
+//! functions know. [`StrandRef`] is the bare pointer: what it may do
 //! follows from the state word (an entry, a turn or a handle keeps the strand alive, see
 //! [`state`]). [`Strand`] is the counted handle that users hold.
 
 pub(crate) mod body;
 mod cell;
 pub(crate) mod join;
+pub(crate) mod open;
 pub(crate) mod run;
 pub(crate) mod state;
 
 use std::{
     fmt,
-    mem::ManuallyDrop,
+    mem::{ManuallyDrop, MaybeUninit},
     ptr::NonNull,
     sync::Arc,
     task::{RawWaker, RawWakerVTable, Waker},
@@ -32,6 +34,7 @@ use crate::{
         UnsafeCell,
         atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
     },
+    worker,
 };
 
 /// Names a strand within its runtime, for logs and recordings. Never used twice.
@@ -60,7 +63,8 @@ const ABORT: u8 = 2;
 pub(crate) struct Header {
     state: State,
     vtable: &'static VTable,
-    pub(crate) shared: Arc<Shared>,
+    /// Given back by `free`.
+    pub(crate) shared: ManuallyDrop<Arc<Shared>>,
     pub(crate) id: StrandId,
     pub(crate) rank: Rank,
     /// Where a feedback queue has put it: boost epoch and level.
@@ -73,8 +77,9 @@ pub(crate) struct Header {
 }
 
 #[repr(C)]
-struct Whole<B> {
+struct Whole<P, B> {
     header: Header,
+    open: P,
     /// `None` once it has ended.
     body: UnsafeCell<Option<B>>,
 }
@@ -90,31 +95,46 @@ unsafe impl Send for StrandRef {}
 unsafe impl Sync for StrandRef {}
 
 impl StrandRef {
-    /// A new strand with one handle, idle or with its first entry owed.
-    pub(crate) fn new<B: Run>(
+    /// A new strand with so many handles, idle or with its first entry owed.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "each is a field of the header")]
+    pub(crate) fn new<P, B: Run<P>>(
         shared: Arc<Shared>,
         id: StrandId,
         attributes: &Attributes,
         rank: Rank,
         queued: bool,
+        handles: u64,
+        open: P,
         body: B,
     ) -> StrandRef {
-        let state = if queued { State::queued(1) } else { State::idle(1) };
-        let whole = Box::new(Whole {
-            header: Header {
-                state,
-                vtable: const { &VTable::of::<B>(take_turn::<B>, end_unrun::<B>, free::<B>) },
-                shared,
-                id,
-                rank,
-                level: AtomicU64::new(feedback::new_level(attributes.level)),
-                queued_at: AtomicU64::new(0),
-                signals: AtomicU8::new(0),
-                named: attributes.name.is_some(),
+        let state = if queued { State::queued(handles) } else { State::idle(handles) };
+        let header = Header {
+            state,
+            vtable: const {
+                &VTable {
+                    take_turn: take_turn::<P, B>,
+                    end_unrun: end_unrun::<P, B>,
+                    free: free::<P, B>,
+                }
             },
-            body: UnsafeCell::new(Some(body)),
-        });
-        StrandRef(NonNull::from(Box::leak(whole)).cast())
+            shared: ManuallyDrop::new(shared),
+            id,
+            rank,
+            level: AtomicU64::new(feedback::new_level(attributes.level)),
+            queued_at: AtomicU64::new(0),
+            signals: AtomicU8::new(0),
+            named: attributes.name.is_some(),
+        };
+        // Piece by piece, where it is to be: as a whole it would be copied once more.
+        let whole = Box::leak(Box::new(MaybeUninit::<Whole<P, B>>::uninit())).as_mut_ptr();
+        // SAFETY: the memory is ours, and each field is written once.
+        unsafe {
+            (&raw mut (*whole).header).write(header);
+            (&raw mut (*whole).open).write(open);
+            (&raw mut (*whole).body).write(UnsafeCell::new(Some(body)));
+            StrandRef(NonNull::new_unchecked(whole.cast()))
+        }
     }
 
     pub(crate) fn into_raw(self) -> *const Header {
@@ -151,7 +171,7 @@ impl StrandRef {
     pub(crate) fn end_unrun(self) {
         // SAFETY: as for `take_turn`.
         unsafe { (self.header().vtable.end_unrun)(self) };
-        if self.state().end() == state::Rest::Free {
+        if self.state().end(0) == state::Rest::Free {
             self.free();
         }
     }
@@ -209,38 +229,63 @@ impl StrandRef {
 
 /// # Safety
 /// The caller holds the strand's turn.
-unsafe fn take_turn<B: Run>(strand: StrandRef, turn: &mut crate::turn::Turn<'_>) -> run::After {
+unsafe fn take_turn<P, B: Run<P>>(
+    strand: StrandRef,
+    turn: &mut crate::turn::Turn<'_>,
+) -> run::After {
     let aborted = strand.header().signals.load(Relaxed) & ABORT != 0;
-    // SAFETY: `B` is the type this strand was made with, since its vtable names this function.
-    let whole = unsafe { strand.0.cast::<Whole<B>>().as_ref() };
+    // SAFETY: `P` and `B` are the types this strand was made with, since its vtable names this
+    // function.
+    let whole = unsafe { strand.0.cast::<Whole<P, B>>().as_ref() };
     // SAFETY: the caller holds the turn, so nobody else touches the body (invariant 2).
-    whole.body.with_mut(|body| run::guarded(unsafe { &mut *body }, aborted, turn))
+    whole.body.with_mut(|body| run::guarded(unsafe { &mut *body }, &whole.open, aborted, turn))
 }
 
 /// # Safety
 /// The caller holds the strand's turn.
-unsafe fn end_unrun<B: Run>(strand: StrandRef) {
+unsafe fn end_unrun<P, B: Run<P>>(strand: StrandRef) {
     // SAFETY: as in `take_turn`.
-    let whole = unsafe { strand.0.cast::<Whole<B>>().as_ref() };
+    let whole = unsafe { strand.0.cast::<Whole<P, B>>().as_ref() };
+    let (shared, stopped) = (&whole.header.shared, join::Failure::Stopped);
     // SAFETY: as in `take_turn`.
-    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, join::Failure::Stopped));
+    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, &whole.open, shared, stopped));
 }
 
 /// # Safety
 /// Nobody else holds the strand.
-unsafe fn free<B: Run>(strand: StrandRef) {
+unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
     // SAFETY: it was made by `StrandRef::new` from such a box, and nobody holds it any more.
-    let whole = unsafe { Box::from_raw(strand.0.cast::<Whole<B>>().as_ptr()) };
+    let mut whole = unsafe { Box::from_raw(strand.0.cast::<Whole<P, B>>().as_ptr()) };
     // Nobody could ever wake it again: it ends here, and whoever waits is told.
-    let why = match whole.header.shared.idle.is_closed() {
-        true => join::Failure::Stopped,
-        false => join::Failure::Abandoned,
-    };
-    // SAFETY: we own the whole.
-    whole.body.with_mut(|body| run::fail(unsafe { &mut *body }, why));
+    whole.body.with_mut(|body| {
+        // SAFETY: we own the whole.
+        let body = unsafe { &mut *body };
+        if body.is_some() {
+            let why = match whole.header.shared.idle.is_closed() {
+                true => join::Failure::Stopped,
+                false => join::Failure::Abandoned,
+            };
+            run::fail(body, &whole.open, &whole.header.shared, why);
+        }
+    });
     if whole.header.named {
         whole.header.shared.strike(whole.header.id);
     }
+    // SAFETY: it is not used any more.
+    let shared = unsafe { ManuallyDrop::take(&mut whole.header.shared) };
+    if std::mem::needs_drop::<P>() {
+        // An open part is anybody's code.
+        crate::panics::contain(|| drop(whole));
+    } else {
+        drop(whole);
+    }
+    // A copy of the pointer, since the worker may take the reference itself.
+    let runtime = Arc::as_ptr(&shared);
+    // SAFETY: `shared` keeps it, or the worker, which has one of its own.
+    worker::with_current(unsafe { &*runtime }, |worker| match worker {
+        Some(worker) => worker.take_back(shared),
+        None => drop(shared),
+    });
 }
 
 /// A handle of a strand: wakes it, and asks it to end. Cheap to clone.
@@ -299,6 +344,11 @@ impl Strand {
     /// Whether the strand has ended. It may end right after this said no.
     pub fn is_done(&self) -> bool {
         self.0.state().phase() == Phase::Done
+    }
+
+    /// What the strand is doing. It may do something else the next moment.
+    pub fn phase(&self) -> Phase {
+        self.0.state().phase()
     }
 
     /// The strand's id.

@@ -1,7 +1,10 @@
 //! How a turn meets the body: what it returns, how it fails, and who is told.
 
+use std::sync::Arc;
+
 use crate::{
     panics,
+    shared::Shared,
     strand::{
         StrandRef,
         body::{Body, Step},
@@ -18,13 +21,14 @@ pub(crate) enum After {
     End,
 }
 
-/// A body as the scheduler runs it; it passes its result on by itself.
-pub(crate) trait Run: Send + 'static {
+/// A body as the scheduler runs it, of a strand with an open part `P`; it passes its result on by
+/// itself.
+pub(crate) trait Run<P = ()>: Send + 'static {
     fn run(&mut self, turn: &mut Turn<'_>) -> After;
 
     /// It ends otherwise than by its own word. What it owns is dropped where it is, since a
     /// future must not be moved.
-    fn fail(&mut self, why: Failure);
+    fn fail(&mut self, open: &P, shared: &Arc<Shared>, why: Failure);
 }
 
 /// The functions of a strand that know the type of its body.
@@ -34,20 +38,15 @@ pub(crate) struct VTable {
     pub(crate) free: unsafe fn(StrandRef),
 }
 
-impl VTable {
-    pub(crate) const fn of<B: Run>(
-        take_turn: unsafe fn(StrandRef, &mut Turn<'_>) -> After,
-        end_unrun: unsafe fn(StrandRef),
-        free: unsafe fn(StrandRef),
-    ) -> VTable {
-        VTable { take_turn, end_unrun, free }
-    }
-}
-
 /// One turn of `body`, with a panic caught here. After `End` the body is gone.
-pub(crate) fn guarded<B: Run>(body: &mut Option<B>, aborted: bool, turn: &mut Turn<'_>) -> After {
+pub(crate) fn guarded<P, B: Run<P>>(
+    body: &mut Option<B>,
+    open: &P,
+    aborted: bool,
+    turn: &mut Turn<'_>,
+) -> After {
     if aborted {
-        fail(body, Failure::Cancelled);
+        fail(body, open, turn.shared(), Failure::Cancelled);
         return After::End;
     }
     let running = body.as_mut().expect("a strand that runs has a body");
@@ -62,17 +61,22 @@ pub(crate) fn guarded<B: Run>(body: &mut Option<B>, aborted: bool, turn: &mut Tu
         Ok(after) => after,
         Err(payload) => {
             turn.note_panic(&payload);
-            fail(body, Failure::Panicked(payload));
+            fail(body, open, turn.shared(), Failure::Panicked(payload));
             After::End
         }
     }
 }
 
 /// Tells the owner, drops the body, and contains a panic in its drop.
-pub(crate) fn fail<B: Run>(body: &mut Option<B>, why: Failure) {
+pub(crate) fn fail<P, B: Run<P>>(
+    body: &mut Option<B>,
+    open: &P,
+    shared: &Arc<Shared>,
+    why: Failure,
+) {
     let told = panics::catch(|| {
         if let Some(body) = body {
-            body.fail(why);
+            body.fail(open, shared, why);
         }
     });
     let dropped = panics::catch(|| *body = None);
@@ -109,7 +113,7 @@ impl<B: Body> Run for Joined<B> {
         }
     }
 
-    fn fail(&mut self, why: Failure) {
+    fn fail(&mut self, (): &(), _: &Arc<Shared>, why: Failure) {
         let dropped = panics::catch(|| self.body = None);
         self.completer.complete(Err(match dropped {
             Ok(()) => why,

@@ -11,9 +11,10 @@
 //!                   yield, or pause when WOKEN
 //! ```
 //!
-//! Three flags go with the state. WOKEN: woken while RUNNING. LINKED: an entry for the strand is
+//! Four flags go with the state. WOKEN: woken while RUNNING. LINKED: an entry for the strand is
 //! in a queue, or in the hands of someone who must push or pop it. LATE: that entry's place is
-//! older than the strand's turn in line. The bits above the flags count the strand's handles;
+//! older than the strand's turn in line. FILLED: whoever queued it leaves something in its open
+//! part before pushing the entry. The bits above the flags count the strand's handles;
 //! no step but [`State::retain`] and [`State::release`] touches them, so that another owner of
 //! the word could keep something else there.
 //!
@@ -23,13 +24,17 @@
 //! 3. A wake is seen by a turn that starts after it, or a turn is owed.
 //! 4. The strand is freed once, by whoever makes the last of these end: its turn, its entry, its
 //!    handles. All three are in the one word, so the step that ends the last one knows it.
+//! 5. From a `fill` that says yes until its entry is pushed, no turn begins by a pop, since there
+//!    is no entry to pop; and one that begins by a claim knows from FILLED that it must first
+//!    see whether the filler is done. So the filler may write what only turns read.
 //!
 //! Ordering: there is a single word, so only what we promise the outside matters. A turn sees
 //! whatever was written before each wake that asked for it, and by the turn before it. `wake`,
 //! `pause` and `yield` release, `pop` and `claim` acquire, and every step is one
 //! read-modify-write, also those that change nothing: each prolongs the release sequences that
 //! it finds, so one acquire sees them all. A wake that only looked would release nothing, and
-//! the turn it relies on could miss what it announces. For freeing, every step that gives up a
+//! the turn it relies on could miss what it announces. `fill` acquires, to write after the turn
+//! before has read; what it leaves reaches the next turn through the queue. For freeing, every step that gives up a
 //! hold on the strand releases, and the one that frees acquires with a fence, as in `Arc`.
 
 use crate::sync::atomic::{
@@ -47,9 +52,10 @@ const STATE: u64 = 3;
 const WOKEN: u64 = 1 << 2;
 const LINKED: u64 = 1 << 3;
 const LATE: u64 = 1 << 4;
+const FILLED: u64 = 1 << 5;
 
 /// One handle, in the bits above the flags.
-const HANDLE: u64 = 1 << 5;
+const HANDLE: u64 = 1 << 6;
 
 #[derive(Debug)]
 pub(crate) struct State(AtomicU64);
@@ -88,6 +94,19 @@ pub(crate) enum Claim {
     Done,
 }
 
+/// What came of claiming a strand now, to leave something in its open part.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+#[must_use = "a claimed strand is RUNNING until somebody ends its turn"]
+pub(crate) enum Hold {
+    /// Its turn is the caller's.
+    Held,
+    /// Its turn is the caller's, but someone else may still be filling it: see whether that one
+    /// is done, or else `give_back`.
+    Filled,
+    /// It runs elsewhere or has ended; nothing was changed.
+    Refused,
+}
+
 /// What the worker owes a strand whose turn it has just ended.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 #[must_use = "a strand that is owed a push and never gets it never runs again"]
@@ -99,12 +118,16 @@ pub(crate) enum Rest {
     Free,
 }
 
-/// A state without flags, for tests and for inspection.
+/// What a strand is doing.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
-pub(crate) enum Phase {
+pub enum Phase {
+    /// It waits for a wake.
     Idle,
+    /// It waits for its turn.
     Queued,
+    /// It is in its turn, or was handed to and is next.
     Running,
+    /// It has ended.
     Done,
 }
 
@@ -137,7 +160,7 @@ impl State {
             debug_assert!(word & LINKED != 0, "popped an entry of a strand that has none");
             match word & STATE {
                 QUEUED if word & LATE != 0 => (word - LATE, Relaxed, Pop::Requeue),
-                QUEUED => (word - QUEUED + RUNNING - LINKED, Acquire, Pop::Run),
+                QUEUED => ((word & !FILLED) - QUEUED + RUNNING - LINKED, Acquire, Pop::Run),
                 RUNNING => (word - LINKED, Release, Pop::Stale),
                 _ if word < HANDLE => (word - LINKED, Relaxed, Pop::Free),
                 _ => (word - LINKED, Release, Pop::Stale),
@@ -147,10 +170,57 @@ impl State {
         verdict
     }
 
+    /// Queues an idle strand, to leave something in its open part before the entry is pushed. False:
+    /// it is not idle, or somebody else has an entry of it; nothing was changed.
+    #[inline]
+    #[must_use = "a strand that is owed a push and never gets it never runs again"]
+    pub(crate) fn fill(&self) -> bool {
+        let mut word = self.0.load(Relaxed);
+        while word & (STATE | LINKED) == IDLE {
+            let to = word + QUEUED + LINKED + FILLED;
+            match self.0.compare_exchange_weak(word, to, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Takes the turn of a strand that is idle or queued, to leave something in its open part.
+    #[inline]
+    pub(crate) fn hold(&self) -> Hold {
+        let mut word = self.0.load(Relaxed);
+        while matches!(word & STATE, IDLE | QUEUED) {
+            let to = (word & !(STATE | LATE)) + RUNNING;
+            match self.0.compare_exchange_weak(word, to, Acquire, Relaxed) {
+                Ok(_) if word & FILLED != 0 => return Hold::Filled,
+                Ok(_) => return Hold::Held,
+                Err(now) => word = now,
+            }
+        }
+        Hold::Refused
+    }
+
+    /// Gives back what `hold` took while somebody else fills it. That one's entry is its place in
+    /// line, unless it has come and gone meanwhile.
+    #[cold]
+    pub(crate) fn give_back(&self) -> Rest {
+        self.step(|word| {
+            debug_assert!(word & FILLED != 0, "gave back a strand that nobody fills");
+            // Nothing was touched meanwhile, so there is nothing to release.
+            if word & LINKED == 0 {
+                let (to, rest) = to_the_back(word);
+                return (to, Relaxed, rest);
+            }
+            ((word & !WOKEN) - RUNNING + QUEUED, Relaxed, Rest::Nothing)
+        })
+    }
+
     /// Takes the turn of a strand that was named to run next.
     #[inline]
     pub(crate) fn claim(&self) -> Claim {
         self.step(|word| match word & STATE {
+            QUEUED if word & FILLED != 0 => (word, Release, Claim::Woken),
             IDLE | QUEUED => ((word & !(STATE | LATE)) + RUNNING, Acquire, Claim::Run),
             RUNNING => (word | WOKEN, Release, Claim::Woken),
             _ => (word, Relaxed, Claim::Done),
@@ -165,7 +235,7 @@ impl State {
                 return to_the_back(word);
             }
             let rest = if word & LINKED == 0 && word < HANDLE { Rest::Free } else { Rest::Nothing };
-            (word - RUNNING + IDLE, rest)
+            ((word & !FILLED) - RUNNING + IDLE, rest)
         })
     }
 
@@ -175,20 +245,28 @@ impl State {
         self.end_turn(to_the_back)
     }
 
-    /// Ends the last turn. The caller has dropped the body.
+    /// Ends the last turn, and counts so many handles less. The caller has dropped the body.
     #[inline]
-    pub(crate) fn end(&self) -> Rest {
+    pub(crate) fn end(&self, handles: u64) -> Rest {
         self.end_turn(|word| {
+            debug_assert!(word / HANDLE >= handles, "gave back handles that were not counted");
+            let word = word - handles * HANDLE;
             let rest = if word & LINKED == 0 && word < HANDLE { Rest::Free } else { Rest::Nothing };
-            ((word & !WOKEN) - RUNNING + DONE, rest)
+            ((word & !(WOKEN | FILLED)) - RUNNING + DONE, rest)
         })
     }
 
     /// Counts one more handle.
     #[inline]
     pub(crate) fn retain(&self) {
+        self.retain_many(1);
+    }
+
+    /// Counts so many more handles.
+    #[inline]
+    pub(crate) fn retain_many(&self, handles: u64) {
         // As in `Arc`: the new handle comes from one that exists, which keeps the strand alive.
-        let word = self.0.fetch_add(HANDLE, Relaxed);
+        let word = self.0.fetch_add(handles * HANDLE, Relaxed);
         assert!(word < u64::MAX / 2, "too many handles of one strand");
     }
 
@@ -212,6 +290,12 @@ impl State {
         let last = word < 2 * HANDLE && word & LINKED == 0 && matches!(word & STATE, IDLE | DONE);
         self.acquire_if(last);
         last
+    }
+
+    /// Counts so many handles less. The caller keeps at least one, which releases for all.
+    pub(crate) fn release_many(&self, handles: u64) {
+        let word = self.0.fetch_sub(handles * HANDLE, Relaxed);
+        debug_assert!(word / HANDLE > handles, "released handles that were not counted");
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -258,7 +342,7 @@ impl State {
 
 /// RUNNING to QUEUED: a new entry at the back, or the old one marked LATE.
 fn to_the_back(word: u64) -> (u64, Rest) {
-    let queued = (word & !WOKEN) - RUNNING + QUEUED;
+    let queued = (word & !(WOKEN | FILLED)) - RUNNING + QUEUED;
     if word & LINKED == 0 { (queued | LINKED, Rest::Push) } else { (queued | LATE, Rest::Nothing) }
 }
 

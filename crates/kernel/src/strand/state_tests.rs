@@ -55,7 +55,7 @@ fn claim_of_a_running_strand_is_a_wake_and_of_an_ended_one_nothing() {
     assert_eq!(state.claim(), Claim::Woken);
     assert_eq!(state.pause(), Rest::Push);
     assert_eq!(state.pop(), Pop::Run);
-    assert_eq!(state.end(), Rest::Nothing);
+    assert_eq!(state.end(0), Rest::Nothing);
     assert_eq!(state.claim(), Claim::Done);
     assert_eq!(state.wake(), Wake::Nothing);
 }
@@ -81,7 +81,7 @@ fn stale_entry_of_an_ended_strand_without_handles_frees() {
     let state = State::queued(1);
     assert_eq!(state.claim(), Claim::Run);
     assert!(!state.release());
-    assert_eq!(state.end(), Rest::Nothing);
+    assert_eq!(state.end(0), Rest::Nothing);
     assert_eq!(state.pop(), Pop::Free);
 }
 
@@ -178,7 +178,7 @@ fn apply(state: &State, out: &mut Outside, kind: u32) {
         4 if out.running => rest(out, state.requeue(), true),
         5 if out.running => {
             out.done = true;
-            rest(out, state.end(), false);
+            rest(out, state.end(0), false);
         }
         6 if out.handles > 0 => {
             out.handles -= 1;

@@ -24,7 +24,11 @@ use crate::{
 pub(crate) enum Alarm {
     Strand(Strand),
     Waker(Waker),
+    Call(Call),
 }
+
+/// A function to be called when the time has come.
+pub(crate) type Call = Box<dyn FnOnce() + Send>;
 
 impl Alarm {
     pub(crate) fn ring(self) {
@@ -32,6 +36,7 @@ impl Alarm {
             Alarm::Strand(strand) => strand.0.wake(),
             // A waker may be anybody's, and its panic must not reach the monitor.
             Alarm::Waker(waker) => panics::contain(|| waker.wake()),
+            Alarm::Call(call) => panics::contain(call),
         }
     }
 }
@@ -139,7 +144,7 @@ impl Timers {
     }
 }
 
-/// A pending timer that wakes a strand. Dropping it cancels it.
+/// A pending timer that wakes a strand or calls a function. Dropping it cancels it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -163,10 +168,28 @@ impl Timer {
         after: Duration,
         strand: &Strand,
     ) -> Result<Timer, ScheduleError> {
+        Timer::add(shared, after, Alarm::Strand(strand.clone()))
+    }
+
+    pub(crate) fn call(
+        shared: &Arc<Shared>,
+        after: Duration,
+        call: Call,
+    ) -> Result<Timer, ScheduleError> {
+        Timer::add(shared, after, Alarm::Call(call))
+    }
+
+    fn add(shared: &Arc<Shared>, after: Duration, alarm: Alarm) -> Result<Timer, ScheduleError> {
         let deadline = shared.now().saturating_add(world::nanos(after));
-        let alarm = Alarm::Strand(strand.clone());
         let key = shared.timers.add(deadline, alarm).ok_or(ScheduleError::Stopped)?;
         Ok(Timer { shared: shared.clone(), key })
+    }
+
+    /// Lets it fire though nobody holds it any more.
+    pub fn detach(self) {
+        let timer = std::mem::ManuallyDrop::new(self);
+        // SAFETY: it is not used any more, and what else it has needs no drop.
+        drop(unsafe { std::ptr::read(&timer.shared) });
     }
 
     /// Cancels it. False: it has fired already.

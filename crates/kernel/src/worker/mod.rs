@@ -7,6 +7,7 @@
 //! worker's own deque joins the line, and the worker serves the head of it. So strands that wake
 //! or hand off to each other can not starve a third.
 
+mod held;
 mod next;
 mod search;
 mod turns;
@@ -30,7 +31,7 @@ use crate::{
     record::EventKind,
     shared::Shared,
     slot::{PAUSE, STOP, Slot},
-    strand::StrandId,
+    strand::{StrandId, StrandRef},
     sync::{
         self,
         atomic::{AtomicPtr, Ordering::Relaxed},
@@ -38,6 +39,9 @@ use crate::{
     },
     world::{Dice, Nanos},
 };
+
+/// So many references to the runtime a worker keeps for new strands.
+const SPARE_MAX: usize = 1024;
 
 sync::thread_cell! {
     /// The worker whose turn this thread is in.
@@ -67,8 +71,15 @@ pub(crate) struct Worker {
     /// Virtual time used by this turn, and by this window: only in simulations.
     turn_nanos: Cell<Nanos>,
     window_nanos: Cell<Nanos>,
+    /// A strand that this turn has claimed, to run next. Its turn is ours.
+    held: Cell<Option<StrandRef>>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
+    /// References to the runtime that strands have given back, for new ones: counting them anew
+    /// would be a step that all workers contend for.
+    spare: RefCell<Vec<Arc<Shared>>>,
+    /// The turn that last asked for the coarse time, and what it was told.
+    coarse: Cell<(u64, Nanos)>,
     /// When it last came out of parking.
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
@@ -136,7 +147,10 @@ impl Worker {
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
             window_nanos: Cell::new(0),
+            held: Cell::new(None),
             outer: AtomicPtr::new(ptr::null_mut()),
+            spare: RefCell::new(Vec::new()),
+            coarse: Cell::new((u64::MAX, 0)),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
             placed: Cell::new(0),
@@ -150,6 +164,30 @@ impl Worker {
 
     pub(crate) fn turn_nanos(&self) -> Nanos {
         self.turn_nanos.get()
+    }
+
+    /// A reference to the runtime, for a strand.
+    #[inline]
+    pub(crate) fn lend(&self) -> Arc<Shared> {
+        self.spare.borrow_mut().pop().unwrap_or_else(|| self.shared.clone())
+    }
+
+    /// Takes back the reference of a strand that is freed.
+    #[inline]
+    pub(crate) fn take_back(&self, shared: Arc<Shared>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(shared);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn coarse_now(&self) -> Nanos {
+        let turn = self.slot().counters.turns.get();
+        if self.coarse.get().0 != turn {
+            self.coarse.set((turn, self.shared.now()));
+        }
+        self.coarse.get().1
     }
 
     pub(crate) fn next_number(&self) -> u64 {

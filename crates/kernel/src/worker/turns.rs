@@ -3,6 +3,7 @@
 use std::{
     mem::{self, ManuallyDrop},
     ptr,
+    sync::Arc,
 };
 
 use crate::{
@@ -34,6 +35,8 @@ pub(crate) enum Begun {
 pub(crate) struct Ended {
     strand: Option<StrandRef>,
     after: After,
+    /// Handles that go with its end.
+    given_back: u32,
     target: Option<Strand>,
 }
 
@@ -130,7 +133,7 @@ impl Worker {
                 if let Opened::Job(job) = unsafe { Entry::open(&raw mut *entry) } {
                     self.take_job_turn(job);
                 }
-                Ended { strand: None, after: After::End, target: None }
+                Ended { strand: None, after: After::End, given_back: 0, target: None }
             }
         }
     }
@@ -157,13 +160,14 @@ impl Worker {
         let mut turn = Turn::new(self, Some(strand));
         let after = strand.take_turn(&mut turn);
         let target = turn.take_target();
+        let given_back = turn.given_back();
         let kind = match after {
             After::Pause => EventKind::Pause,
             After::Yield => EventKind::Yield,
             After::End => EventKind::End,
         };
         self.leave_turn(Some(header.id), kind, started);
-        Ended { strand: Some(strand), after, target }
+        Ended { strand: Some(strand), after, given_back, target }
     }
 
     /// Counts a turn, and starts the clock if it is one of those that are timed.
@@ -240,10 +244,13 @@ impl Worker {
     /// Ends a turn: claims whom it handed off to, then lets the strand rest.
     #[inline]
     pub(crate) fn finish(&self, ended: Ended) -> Option<StrandRef> {
-        let Ended { strand, after, target } = ended;
+        let Ended { strand, after, given_back, target } = ended;
         self.turn_nanos.set(0);
         let strand = strand?;
-        let claimed = target.and_then(|target| self.claim(&target));
+        let claimed = match self.held.take() {
+            None => target.and_then(|target| self.claim(&target)),
+            Some(held) => self.keep_held(held, target),
+        };
         if self.stealing && after == After::Yield && self.slot().expired.load(Relaxed) {
             // Those who waited before it was preempted are served before it comes again.
             self.join_the_line();
@@ -258,7 +265,7 @@ impl Worker {
         let rest = match after {
             After::Pause => strand.state().pause(),
             After::Yield => strand.state().requeue(),
-            After::End => strand.state().end(),
+            After::End => strand.state().end(given_back.into()),
         };
         self.rest(strand, rest);
         claimed
@@ -279,7 +286,7 @@ impl Worker {
     /// Takes the turn of the strand that was handed to. Where the quantum is spent, or the
     /// discipline's order would be jumped, the hand-off is a wake.
     pub(super) fn claim(&self, target: &Strand) -> Option<StrandRef> {
-        let ours = ptr::eq(&*target.0.header().shared, &*self.shared);
+        let ours = ptr::eq(Arc::as_ptr(&target.0.header().shared), Arc::as_ptr(&self.shared));
         if !ours || !self.keeps_near() || self.slot().asked() != 0 {
             target.0.wake();
             return None;
@@ -316,9 +323,12 @@ impl Worker {
     /// Ends a turn for good, whatever it wanted: the simulation is dropped.
     pub(crate) fn abandon(&self, ended: Ended) {
         drop(ended.target);
+        if let Some(held) = self.held.take() {
+            held.end_unrun();
+        }
         let Some(strand) = ended.strand else { return };
         match ended.after {
-            After::End => self.rest(strand, strand.state().end()),
+            After::End => self.rest(strand, strand.state().end(ended.given_back.into())),
             After::Pause | After::Yield => strand.end_unrun(),
         }
     }

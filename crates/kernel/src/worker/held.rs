@@ -1,0 +1,72 @@
+//! How a turn claims the next one at once, with something left for it.
+//!
+//! A hand-off by [`Turn::hand_off`](crate::Turn::hand_off) names a strand, and the worker claims
+//! it when the turn has ended. One that leaves a message claims at once: then the strand's open
+//! part is the sender's to write to, and the end of the turn needs no further step to run it. The
+//! worker holds at most one such strand; its state is RUNNING meanwhile.
+//!
+//! What would be no hand-off at the end of a turn is none here either: when the quantum is spent,
+//! the worker is asked to pause or stop, or the discipline has an order that others rely on, a
+//! held strand goes to the back of the line.
+
+use crate::{
+    record::EventKind,
+    strand::{Strand, StrandRef, state::Hold},
+    sync::atomic::Ordering::Relaxed,
+    worker::Worker,
+};
+
+impl Worker {
+    /// Takes the turn of `strand`, and holds it until the current turn has ended. `settled` says
+    /// whether somebody else who fills the strand is done. False: nothing was done.
+    #[inline]
+    pub(crate) fn hold(&self, strand: StrandRef, settled: impl FnOnce() -> bool) -> bool {
+        match strand.state().hold() {
+            Hold::Held => {}
+            Hold::Filled if settled() => {}
+            Hold::Filled => {
+                self.rest(strand, strand.state().give_back());
+                return false;
+            }
+            Hold::Refused => return false,
+        }
+        self.slot().counters.hand_offs.add(1);
+        if self.shared.recorder.is_on() {
+            self.record(EventKind::HandOff, Some(strand.header().id));
+        }
+        if let Some(earlier) = self.held.replace(Some(strand)) {
+            self.let_go(earlier);
+        }
+        true
+    }
+
+    /// Whether a strand may be claimed in this turn: it is one of a strand, within its quantum, and
+    /// the order of turns is ours to change.
+    #[inline]
+    pub(crate) fn may_hold(&self) -> bool {
+        let slot = self.slot();
+        self.keeps_near()
+            && slot.asked() == 0
+            && slot.strand.load(Relaxed) != 0
+            && self.turn_nanos() == 0
+    }
+
+    /// The end of the turn: the held strand runs next, unless the quantum is spent.
+    #[inline]
+    pub(super) fn keep_held(&self, held: StrandRef, named: Option<Strand>) -> Option<StrandRef> {
+        if let Some(named) = named {
+            named.0.wake();
+        }
+        if self.keeps_near() {
+            return Some(held);
+        }
+        self.let_go(held);
+        None
+    }
+
+    /// Puts a held strand into line.
+    #[cold]
+    fn let_go(&self, held: StrandRef) {
+        self.rest(held, held.state().requeue());
+    }
+}

@@ -1,0 +1,270 @@
+//! The address of a process: whoever has it may send.
+
+use std::{fmt, time::Duration};
+
+use kernel::{ScheduleError, StrandWith, Timer};
+
+use crate::{
+    core::{self, Core, Front},
+    error::{SendError, SendManyError},
+    exit::ExitReason,
+    faults,
+    mailbox::{
+        new_node,
+        stack::{Node, Pushed, Refused},
+    },
+    pid::Pid,
+    signal::Signal,
+};
+
+/// So many messages go as one chain at most.
+const CHAIN_MAX: u32 = 512;
+
+/// The address of a process that takes messages of type `M`. Cheap to clone.
+///
+/// Messages from one sender to one process arrive in the order they were sent. A message that can
+/// not be sent comes back with the reason: nothing is swallowed.
+///
+/// ```
+/// use process::{Context, Processes, SendError};
+///
+/// let runtime = kernel::Runtime::new()?;
+/// let (tell, told) = std::sync::mpsc::channel();
+/// let adder = runtime.spawn_process(move |mut ctx: Context<u32>| async move {
+///     let mut sum = 0;
+///     while sum < 6 {
+///         sum += ctx.receive().await.unwrap_or(6);
+///     }
+///     tell.send(sum).unwrap();
+/// })?;
+/// for number in [1, 2, 3] {
+///     adder.send(number)?;
+/// }
+/// assert_eq!(told.recv()?, 6);
+/// while adder.is_alive() {}
+/// assert_eq!(adder.send(4), Err(SendError::Exited(4)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Addr<M>(pub(crate) StrandWith<Front<M>>);
+
+impl<M: Send + 'static> Addr<M> {
+    /// The pid behind the address.
+    #[inline]
+    pub fn pid(&self) -> Pid {
+        self.0.core.pid()
+    }
+
+    /// Whether the process has not exited. It may exit right after this said yes.
+    pub fn is_alive(&self) -> bool {
+        !self.0.mail().is_closed()
+    }
+
+    /// How many messages wait.
+    pub fn mailbox_len(&self) -> usize {
+        self.0.mail().len() as usize
+    }
+
+    /// Why the process exited, if it has.
+    pub fn exit_reason(&self) -> Option<ExitReason> {
+        if self.is_alive() { None } else { self.0.core.exit_reason() }
+    }
+
+    /// Sends a message, and does not wait.
+    ///
+    /// # Errors
+    /// The message, if the mailbox is full (unless it drops the oldest then), the process has
+    /// exited, or the runtime has been shut down.
+    #[inline]
+    pub fn send(&self, message: M) -> Result<(), SendError<M>> {
+        if self.0.mail().is_plain()
+            && !self.0.mail().is_full()
+            && !faults::may_delay(self.0.runtime())
+        {
+            // SAFETY: in `wake_with`.
+            let left = self.0.wake_with(message, |front, m| unsafe { front.mail().leave(m) });
+            return match left {
+                Ok(()) => Ok(()),
+                Err(message) => self.push(message),
+            };
+        }
+        self.push(message)
+    }
+
+    /// Sends a message, and lets the process run next on this worker, within what is left of the
+    /// quantum, when the sender's turn ends: at its next `.await` that has to wait.
+    ///
+    /// If the process runs elsewhere, or this is no turn of a process on the same runtime, it is
+    /// an ordinary [`send`](Addr::send).
+    ///
+    /// # Errors
+    /// As for [`send`](Addr::send).
+    #[inline]
+    pub fn hand_off(&self, message: M) -> Result<(), SendError<M>> {
+        if !self.0.mail().is_plain()
+            || self.0.mail().is_full()
+            || faults::may_delay(self.0.runtime())
+        {
+            return self.push(message);
+        }
+        let settled = |front: &Front<M>| front.mail().is_settled();
+        // SAFETY: in `hand_off_with`.
+        let leave = |front: &Front<M>, message| unsafe { front.mail().leave(message) };
+        match self.0.hand_off_with(message, settled, leave) {
+            Ok(()) => Ok(()),
+            Err(message) => self.send(message),
+        }
+    }
+
+    /// Sends many messages at once, in order, which costs less than one by one.
+    ///
+    /// # Errors
+    /// How many were sent, why the next was not, and what is left.
+    pub fn send_many(
+        &self,
+        messages: impl IntoIterator<Item = M>,
+    ) -> Result<usize, SendManyError<M>> {
+        let mut messages = messages.into_iter();
+        let (mut sent, mut back) = (0, Vec::new());
+        while back.is_empty() && self.0.mail().is_plain() && !self.0.runtime().is_simulated() {
+            match self.send_chain(&mut messages) {
+                Ok(0) => break,
+                Ok(count) => sent += count,
+                Err(refused) => back = refused,
+            }
+        }
+        let mut one_by_one = back.into_iter().chain(messages);
+        while let Some(message) = one_by_one.next() {
+            if let Err(error) = self.send(message) {
+                return Err(SendManyError { sent, error, rest: one_by_one.collect() });
+            }
+            sent += 1;
+        }
+        Ok(sent)
+    }
+
+    /// Sends as many as there is room for, as one chain. Breaks off with 0 where they are to be sent
+    /// one by one, so that a refusal has its reason.
+    fn send_chain(&self, messages: &mut impl Iterator<Item = M>) -> Result<usize, Vec<M>> {
+        let room = self.0.mail().free().min(CHAIN_MAX);
+        if room < 2 || self.0.runtime().refuses() {
+            return Ok(0);
+        }
+        let Some(first) = messages.next() else { return Ok(0) };
+        let oldest = new_node(first);
+        let (mut newest, mut count) = (oldest, 1);
+        for message in messages.take(room as usize - 1) {
+            let node = new_node(message);
+            // SAFETY: the node is ours until the chain is pushed.
+            unsafe { (*node).next = newest };
+            newest = node;
+            count += 1;
+        }
+        // SAFETY: the chain is ours, each node from a box.
+        match unsafe { self.0.mail().push_chain(newest, oldest, count) } {
+            Ok(pushed) => {
+                self.wake_if(pushed);
+                Ok(count as usize)
+            }
+            Err(_) => Err(unchain(newest, count as usize)),
+        }
+    }
+
+    /// A message that is not simply left in the slot.
+    #[inline(never)]
+    fn push(&self, message: M) -> Result<(), SendError<M>> {
+        if self.0.runtime().refuses() {
+            return Err(SendError::Stopped(message));
+        }
+        if faults::may_delay(self.0.runtime()) {
+            return faults::send(self, message);
+        }
+        self.push_now(message)
+    }
+
+    pub(crate) fn push_now(&self, message: M) -> Result<(), SendError<M>> {
+        match self.0.mail().push(message) {
+            Ok(pushed) => {
+                self.wake_if(pushed);
+                Ok(())
+            }
+            Err((Refused::Full, message)) => Err(SendError::Full(message)),
+            Err((Refused::Closed, message)) => Err(SendError::Exited(message)),
+        }
+    }
+
+    /// A message that was sent before arrives, whatever the bound says now.
+    pub(crate) fn arrive(&self, message: M) {
+        if self.0.mail().push_late(message) {
+            let _ = self.0.strand().wake();
+        }
+    }
+
+    #[inline]
+    fn wake_if(&self, pushed: Pushed) {
+        // In a simulation a wake takes effect at its own time, and can not stand for others.
+        if pushed == Pushed::First || self.0.runtime().is_simulated() {
+            let _ = self.0.strand().wake();
+        }
+    }
+
+    /// Sends a message after a time, unless the timer is dropped or cancelled before. A message that
+    /// can not be sent then is dropped.
+    ///
+    /// # Errors
+    /// If the runtime has stopped.
+    pub fn send_after(&self, after: Duration, message: M) -> Result<Timer, ScheduleError> {
+        let to = self.clone();
+        self.0.runtime().call_after(after, move || drop(to.send(message)))
+    }
+
+    /// Asks the process to end: its `receive` gives `None`, or it gets a
+    /// [`Cancel`](crate::Event::Cancel) event. It decides when.
+    pub fn cancel(&self) {
+        core::signal(&self.untyped(), Signal::Cancel);
+    }
+
+    /// Ends the process without asking, after the turn it is in, if any.
+    pub fn kill(&self) {
+        self.0.strand().abort();
+    }
+
+    pub(crate) fn untyped(&self) -> StrandWith<Core> {
+        core::untyped(&self.0)
+    }
+}
+
+/// The messages of a chain that was not pushed, the oldest first.
+#[cold]
+fn unchain<M>(newest: *mut Node<M>, count: usize) -> Vec<M> {
+    let mut messages = Vec::with_capacity(count);
+    let mut node = newest;
+    for _ in 0..count {
+        // SAFETY: the chain is the caller's, and has so many nodes, each from a box.
+        let boxed = unsafe { Box::from_raw(node) };
+        node = boxed.next;
+        messages.push(boxed.item);
+    }
+    messages.reverse();
+    messages
+}
+
+impl<M> Clone for Addr<M> {
+    #[inline]
+    fn clone(&self) -> Addr<M> {
+        Addr(self.0.clone())
+    }
+}
+
+impl<M> PartialEq for Addr<M> {
+    fn eq(&self, other: &Addr<M>) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<M> Eq for Addr<M> {}
+
+impl<M> fmt::Debug for Addr<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Addr({})", self.0.core.pid())
+    }
+}

@@ -1,0 +1,324 @@
+//! What every process has in the open part of its strand, and what only some have.
+//!
+//! ```text
+//!   header | Core, Mailbox<M> | body            Extras: in a box of its own,
+//!   kernel   Front<M>           the future      made when first needed
+//! ```
+//!
+//! The core knows nothing of the type of messages, so that signals, links and inspection work for
+//! any process. Whatever few processes need lies behind `extras`: links, monitors, news, waiting
+//! senders, the name. A process that exits without extras leaves a mark there, so that nobody
+//! links to it afterwards.
+
+use std::{any::TypeId, ptr, task::Waker};
+
+use kernel::StrandWith;
+
+use crate::{
+    exit::ExitReason,
+    mailbox::{
+        Gauge, Mailbox, Store,
+        stack::{Pushed, Stack},
+    },
+    monitor::Watch,
+    pid::Pid,
+    signal::Signal,
+    sync::{
+        Mutex,
+        atomic::{
+            AtomicPtr, AtomicU32, AtomicU64,
+            Ordering::{AcqRel, Acquire, Relaxed},
+        },
+    },
+};
+
+/// It was asked to end.
+pub(crate) const CANCELLED: u8 = 1;
+/// Exits of links come as events.
+pub(crate) const TRAPS: u8 = 2;
+/// It waits for yields, not for messages.
+pub(crate) const BLOCKED: u8 = 4;
+/// Senders wait for room.
+pub(crate) const CROWDED: u8 = 8;
+/// Somebody inside waits with a waker of its own.
+pub(crate) const FOREIGN: u8 = 16;
+
+/// In `steps`: the context was dropped in a turn, and its handle goes with the end of the process.
+const CONTEXT_LEFT: u64 = 1 << 63;
+
+/// One turn in so many is timed.
+pub(crate) const SAMPLE: u64 = 256;
+
+#[repr(C)]
+pub(crate) struct Core {
+    pid: Pid,
+    /// Who spawned it; 0 if no process did.
+    parent: u64,
+    pub(crate) signals: Stack<Signal>,
+    extras: AtomicPtr<Extras>,
+    /// Turns taken, and CONTEXT_LEFT. Written in turns only.
+    steps: AtomicU64,
+    /// What depends on the type of its messages.
+    kind: &'static Kind,
+    /// A moving average of the length of its turns, in nanoseconds; 0 before one was timed.
+    average: AtomicU32,
+    /// When it was spawned, in milliseconds of the runtime's time.
+    born: u32,
+    gauge: Gauge,
+}
+
+/// The open part of a process's strand.
+#[repr(C)]
+pub(crate) struct Front<M> {
+    pub(crate) core: Core,
+    pub(crate) store: Store<M>,
+}
+
+impl<M> Front<M> {
+    #[inline]
+    pub(crate) fn mail(&self) -> Mailbox<'_, M> {
+        Mailbox { gauge: &self.core.gauge, store: &self.store }
+    }
+}
+
+impl<M> Drop for Front<M> {
+    fn drop(&mut self) {
+        // SAFETY: we are the last.
+        unsafe { self.mail().empty() };
+    }
+}
+
+/// What of a process depends on the type of its messages.
+struct Kind {
+    message: fn() -> TypeId,
+    /// # Safety
+    /// The core is that of a front with such messages.
+    mail: unsafe fn(&Core) -> MailInfo,
+}
+
+/// What a mailbox tells of itself.
+pub(crate) struct MailInfo {
+    pub(crate) len: u32,
+    pub(crate) bound: u32,
+    pub(crate) dropped: u64,
+}
+
+/// # Safety
+/// `core` is that of a `Front<M>`.
+unsafe fn mail_of<M: Send>(core: &Core) -> MailInfo {
+    // SAFETY: a core is the first field of its front (`repr(C)`), and never anywhere else.
+    let front = unsafe { &*ptr::from_ref(core).cast::<Front<M>>() };
+    let mail = front.mail();
+    MailInfo { len: mail.len(), bound: mail.bound(), dropped: mail.dropped() }
+}
+
+pub(crate) struct Extras(Mutex<State>);
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// Set once it has exited.
+    pub(crate) exit: Option<ExitReason>,
+    pub(crate) links: Vec<StrandWith<Core>>,
+    pub(crate) watchers: Vec<Watch>,
+    pub(crate) news: std::collections::VecDeque<Signal>,
+    /// Those who wait for room in the mailbox.
+    pub(crate) senders: Vec<Waker>,
+    /// Those inside who wait with a waker that is not the strand's.
+    pub(crate) foreign: Vec<Waker>,
+    pub(crate) name: Option<std::sync::Arc<str>>,
+    pub(crate) groups: Vec<std::sync::Arc<str>>,
+}
+
+/// What `extras` points to once a process without any has exited.
+fn exited() -> *mut Extras {
+    ptr::without_provenance_mut(1)
+}
+
+impl Core {
+    pub(crate) fn new<M: Send + 'static>(
+        pid: Pid,
+        parent: Option<Pid>,
+        born: u32,
+        gauge: Gauge,
+    ) -> Core {
+        Core {
+            pid,
+            parent: parent.map_or(0, Pid::get),
+            signals: Stack::new(),
+            extras: AtomicPtr::new(ptr::null_mut()),
+            steps: AtomicU64::new(0),
+            kind: const { &Kind { message: TypeId::of::<M>, mail: mail_of::<M> } },
+            average: AtomicU32::new(0),
+            born,
+            gauge,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    pub(crate) fn parent(&self) -> Option<Pid> {
+        Pid::from_number(self.parent)
+    }
+
+    pub(crate) fn born(&self) -> u32 {
+        self.born
+    }
+
+    #[inline]
+    pub(crate) fn flags(&self) -> u8 {
+        self.gauge.flags.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.gauge.flags.load(Relaxed) & flag != 0
+    }
+
+    pub(crate) fn set(&self, flag: u8, on: bool) {
+        if on {
+            self.gauge.flags.fetch_or(flag, Relaxed);
+        } else {
+            self.gauge.flags.fetch_and(!flag, Relaxed);
+        }
+    }
+
+    /// Counts a turn; true if it is one of those that are timed. For the turn itself.
+    #[inline]
+    pub(crate) fn count_step(&self) -> bool {
+        let steps = self.steps.load(Relaxed) + 1;
+        self.steps.store(steps, Relaxed);
+        steps.is_multiple_of(SAMPLE)
+    }
+
+    /// The context is dropped in a turn: its handle stays, for whoever ends the process.
+    #[inline]
+    pub(crate) fn leave_context(&self) {
+        self.steps.store(self.steps.load(Relaxed) | CONTEXT_LEFT, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn context_left(&self) -> bool {
+        self.steps.load(Relaxed) & CONTEXT_LEFT != 0
+    }
+
+    /// Notes how long a turn took. For the turn itself.
+    pub(crate) fn note_time(&self, nanos: u64) {
+        let nanos = u32::try_from(nanos).unwrap_or(u32::MAX).max(1);
+        let average = self.average.load(Relaxed);
+        let next = if average == 0 { nanos } else { average - average / 8 + nanos / 8 };
+        self.average.store(next, Relaxed);
+    }
+
+    pub(crate) fn takes<M: 'static>(&self) -> bool {
+        (self.kind.message)() == TypeId::of::<M>()
+    }
+
+    pub(crate) fn mail(&self) -> MailInfo {
+        // SAFETY: the kind was made with the type of the front that this core is in.
+        unsafe { (self.kind.mail)(self) }
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.load(Relaxed) & !CONTEXT_LEFT
+    }
+
+    /// How long all turns took together, as far as the timed ones tell.
+    pub(crate) fn cpu_nanos(&self) -> Option<u64> {
+        let average = self.average.load(Relaxed);
+        (average > 0).then(|| u64::from(average).saturating_mul(self.steps()))
+    }
+
+    /// Calls `user` with the extras, which are made if there are none. `None`: it has exited
+    /// without ever having any.
+    pub(crate) fn with_extras<R>(&self, user: impl FnOnce(&mut State) -> R) -> Option<R> {
+        let mut at = self.extras.load(Acquire);
+        if at.is_null() {
+            let new = Box::into_raw(Box::new(Extras(Mutex::default())));
+            match self.extras.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+                Ok(_) => at = new,
+                Err(there) => {
+                    // SAFETY: it was made above, and nobody has seen it.
+                    drop(unsafe { Box::from_raw(new) });
+                    at = there;
+                }
+            }
+        }
+        self.at(at, user)
+    }
+
+    /// Calls `user` with the extras, if there are any.
+    pub(crate) fn if_extras<R>(&self, user: impl FnOnce(&mut State) -> R) -> Option<R> {
+        self.at(self.extras.load(Acquire), user)
+    }
+
+    fn at<R>(&self, at: *mut Extras, user: impl FnOnce(&mut State) -> R) -> Option<R> {
+        if at.is_null() || at == exited() {
+            return None;
+        }
+        // SAFETY: extras that are there stay until the core is dropped.
+        Some(user(&mut unsafe { &*at }.0.lock()))
+    }
+
+    /// Marks the exit, and takes what others must be told of it. For the process itself, once.
+    #[inline]
+    pub(crate) fn mark_exit(&self, reason: &ExitReason) -> Option<State> {
+        let none = ptr::null_mut();
+        if reason.is_normal()
+            && self.extras.compare_exchange(none, exited(), AcqRel, Acquire).is_ok()
+        {
+            return None;
+        }
+        self.with_extras(|state| {
+            let exit = Some(reason.clone());
+            std::mem::replace(state, State { exit, ..State::default() })
+        })
+    }
+
+    /// Why it exited, if it has and anybody cared.
+    pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
+        if self.extras.load(Acquire) == exited() {
+            return Some(ExitReason::Normal);
+        }
+        self.if_extras(|state| state.exit.clone()).flatten()
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let at = self.extras.load(Acquire);
+        if !at.is_null() && at != exited() {
+            // SAFETY: it was made from a box by `with_extras`, and we are the last.
+            drop(unsafe { Box::from_raw(at) });
+        }
+    }
+}
+
+/// Sends a signal. It is never refused for want of room.
+pub(crate) fn signal(process: &StrandWith<Core>, signal: Signal) {
+    if let Ok(Pushed::First) = process.signals.push(signal, u32::MAX) {
+        process.with_waker(Waker::wake_by_ref);
+    }
+}
+
+/// The same process, with the type of its messages, if that is `M`.
+pub(crate) fn typed<M: Send + 'static>(process: &StrandWith<Core>) -> Option<StrandWith<Front<M>>> {
+    process.takes::<M>().then(|| {
+        let raw = process.clone().into_raw();
+        // SAFETY: a core whose kind is of type `M` is the first field of a `Front<M>`.
+        unsafe { StrandWith::from_raw(raw) }
+    })
+}
+
+/// The same process, without the type of its messages.
+#[inline]
+pub(crate) fn untyped<M>(process: &StrandWith<Front<M>>) -> StrandWith<Core> {
+    let raw = process.clone().into_raw();
+    // SAFETY: a front is `repr(C)`, begins with its core, and both are aligned to 8 bytes.
+    unsafe { StrandWith::from_raw(raw) }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 128);

@@ -1,0 +1,210 @@
+//! How a [`Process`] is run: its events are gathered, its commands dispatched, its end is seen to.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::Poll,
+    time::Duration,
+};
+
+use kernel::Timer;
+
+use crate::{
+    addr::Addr,
+    context::Context,
+    core::{self, BLOCKED},
+    dispatch::{self, Command, SLEEP},
+    error::SpawnError,
+    event::Event,
+    exit::ExitReason,
+    payload::Payload,
+    signal::Signal,
+    spawn::ProcessBuilder,
+    step::{InitContext, Process, Status, StepOutput, Yield},
+    system,
+};
+
+/// So many events a step gets at most.
+const EVENTS_MAX: usize = 64;
+
+impl ProcessBuilder<'_> {
+    /// Spawns a [`Process`], which begins with the entry `method`.
+    ///
+    /// # Errors
+    /// As for [`spawn`](ProcessBuilder::spawn). What `init` refuses, an unknown method for one,
+    /// ends the process: see [`Addr::exited`].
+    pub fn start<P: Process>(
+        mut self,
+        process: P,
+        method: impl Into<String>,
+        input: impl Into<Payload>,
+    ) -> Result<Addr<Payload>, SpawnError> {
+        let (method, input) = (method.into(), input.into());
+        let (values, deadline) = self.take_context();
+        self.spawn(move |ctx| async move {
+            let mut driver = Driver::new(ctx, process, deadline);
+            driver.run(values, deadline, &method, input).await
+        })
+    }
+}
+
+/// A process with its open yields. Dropping it closes the process, whatever happened.
+struct Driver<P: Process> {
+    ctx: Context<Payload>,
+    process: P,
+    closed: bool,
+    /// The yields that are not complete, with their timer if they have one.
+    open: HashMap<u64, Option<Timer>>,
+    /// What the next step must hear besides: yields that were refused.
+    refused: Vec<Event<Payload>>,
+    /// Asks it to end at its deadline.
+    _deadline: Option<Timer>,
+}
+
+impl<P: Process> Driver<P> {
+    fn new(ctx: Context<Payload>, process: P, deadline: Option<Duration>) -> Driver<P> {
+        let timer = deadline.and_then(|deadline| {
+            let own = ctx.untyped();
+            let after = deadline.saturating_sub(ctx.runtime().now());
+            ctx.runtime().call_after(after, move || core::signal(&own, Signal::Cancel)).ok()
+        });
+        Driver {
+            ctx,
+            process,
+            closed: false,
+            open: HashMap::new(),
+            refused: Vec::new(),
+            _deadline: timer,
+        }
+    }
+
+    async fn run(
+        &mut self,
+        values: BTreeMap<String, Payload>,
+        deadline: Option<Duration>,
+        method: &str,
+        input: Payload,
+    ) -> ExitReason {
+        let context = InitContext {
+            pid: self.ctx.pid(),
+            parent: self.ctx.parent(),
+            deadline,
+            values,
+            runtime: self.ctx.runtime().clone(),
+        };
+        if let Err(error) = self.process.init(&context, method, input) {
+            return self.close(ExitReason::error(error));
+        }
+        let mut events = Vec::new();
+        loop {
+            let mut out = StepOutput::default();
+            let stepped = self.process.step(&mut events, &mut out);
+            events.clear();
+            if let Err(error) = stepped {
+                return self.close(ExitReason::error(error));
+            }
+            for command in out.yields {
+                self.dispatch(command);
+            }
+            if self.ctx.runtime().turn_expired() && out.status != Status::Done {
+                kernel::yield_now().await;
+            }
+            match out.status {
+                Status::Done => return self.close(ExitReason::Normal),
+                Status::Continue => {
+                    kernel::yield_now().await;
+                    self.gather(&mut events, true);
+                }
+                Status::Idle => self.wait(&mut events, true).await,
+                Status::Blocked => {
+                    self.ctx.core().set(BLOCKED, true);
+                    self.wait(&mut events, false).await;
+                    self.ctx.core().set(BLOCKED, false);
+                }
+            }
+        }
+    }
+
+    /// Waits until there is something for the next step.
+    async fn wait(&mut self, events: &mut Vec<Event<Payload>>, messages: bool) {
+        poll_fn(|_| {
+            self.gather(events, messages);
+            // A message, a signal or a completion brings the next turn.
+            if events.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+    }
+
+    /// Takes what has come: news first, then messages if they are wanted.
+    fn gather(&mut self, events: &mut Vec<Event<Payload>>, messages: bool) {
+        events.append(&mut self.refused);
+        while events.len() < EVENTS_MAX {
+            let news = self.ctx.core().if_extras(|state| state.news.pop_front()).flatten();
+            match news {
+                // A completion that is not wanted any more.
+                Some(Signal::Completed { tag, .. }) if self.open.remove(&tag).is_none() => {}
+                Some(news) => events.push(news.into()),
+                None => break,
+            }
+        }
+        while messages && events.len() < EVENTS_MAX {
+            let Some(message) = self.ctx.try_receive() else { break };
+            events.push(Event::Message(message));
+        }
+    }
+
+    fn dispatch(&mut self, command: Yield) {
+        let own = self.ctx.untyped();
+        let (tag, name, input) = match command {
+            Yield::Revoke { tag } => {
+                self.open.remove(&tag);
+                return;
+            }
+            Yield::Timer { tag, after } => (tag, SLEEP.to_owned(), nanos_of(after)),
+            Yield::Command { tag, name, input } => (tag, name, input),
+        };
+        if self.open.contains_key(&tag) {
+            let text = format!("the tag {tag} belongs to a yield that is not complete");
+            self.refused.push(Event::Completed { tag, result: Err(text) });
+            return;
+        }
+        if name == SLEEP {
+            let after = input.as_int().and_then(|nanos| u64::try_from(nanos).ok());
+            let Some(after) = after else {
+                self.open.insert(tag, None);
+                let text = "sleep wants a whole number of nanoseconds".to_owned();
+                return core::signal(&own, Signal::Completed { tag, result: Err(text) });
+            };
+            let timer = dispatch::timer(&own, tag, Duration::from_nanos(after));
+            self.open.insert(tag, timer);
+            return;
+        }
+        self.open.insert(tag, None);
+        let command = Command::new(own, tag, &name, input);
+        system::of(self.ctx.runtime()).dispatcher.dispatch(command);
+    }
+
+    /// Closes the process; if that panics, a good end is none.
+    fn close(&mut self, reason: ExitReason) -> ExitReason {
+        self.closed = true;
+        match catch_unwind(AssertUnwindSafe(|| self.process.close())) {
+            Err(payload) if reason.is_orderly() => {
+                ExitReason::Panic(crate::ending::panic_text(&*payload).into())
+            }
+            _ => reason,
+        }
+    }
+}
+
+impl<P: Process> Drop for Driver<P> {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.close(ExitReason::Killed);
+        }
+    }
+}
+
+fn nanos_of(duration: Duration) -> Payload {
+    Payload::Int(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,210 @@
+//! All interleavings of two or three threads that send, hand off and take turns.
+//!
+//! The mailbox and the strand's state word are the real ones. A message carries a cell that loom
+//! watches, so that a missing ordering shows as a race.
+
+use super::*;
+use kernel::model::ModelStrand;
+use loom::thread;
+use std::sync::{Arc, Mutex};
+
+struct Message {
+    from: usize,
+    number: usize,
+    text: loom::cell::UnsafeCell<usize>,
+}
+
+fn message(from: usize, number: usize) -> Message {
+    Message { from, number, text: loom::cell::UnsafeCell::new(number) }
+}
+
+struct Front {
+    gauge: Gauge,
+    store: Store<Message>,
+    /// What was read, in order. Not loom's: turns do not overlap.
+    read: Mutex<Vec<(usize, usize)>>,
+    /// Some of its turns read nothing.
+    lazy: bool,
+}
+
+impl Front {
+    fn mail(&self) -> Mailbox<'_, Message> {
+        Mailbox { gauge: &self.gauge, store: &self.store }
+    }
+
+    /// A turn that reads all it finds, or nothing at all.
+    fn turn(&self, reads: bool) {
+        let mail = self.mail();
+        // SAFETY: the strand's state lets one turn at a time in; loom checks it.
+        unsafe {
+            mail.settle();
+            while let Some(message) = reads.then(|| mail.take()).flatten() {
+                // SAFETY: the message is ours; loom checks that its sender's writes are seen.
+                let text = message.text.with(|text| *text);
+                assert_eq!(text, message.number);
+                self.read.lock().unwrap().push((message.from, message.number));
+            }
+            mail.unsettle();
+        }
+    }
+}
+
+type Strand = ModelStrand<Front>;
+
+fn strand(lazy: bool) -> Arc<Strand> {
+    Arc::new(ModelStrand::idle(Front {
+        gauge: Gauge::new(0, 0),
+        store: Store::new(None),
+        read: Mutex::default(),
+        lazy,
+    }))
+}
+
+/// As `Addr::send`.
+fn send(strand: &Strand, message: Message) {
+    // SAFETY: in `wake_with`.
+    let left = strand.wake_with(message, |front, m| unsafe { front.mail().leave(m) });
+    if let Err(message) = left
+        && let Ok(Pushed::First) = strand.open().mail().push(message)
+    {
+        strand.wake();
+    }
+}
+
+/// As `Addr::hand_off`, and the turn that follows.
+fn hand_off(strand: &Strand, message: Message) {
+    let settled = |front: &Front| front.mail().is_settled();
+    // SAFETY: in `hand_off_with`.
+    let leave = |front: &Front, m| unsafe { front.mail().leave(m) };
+    let left = strand.hand_off_with(message, settled, leave, |front| front.turn(true));
+    if let Err(message) = left {
+        send(strand, message);
+    }
+}
+
+/// One more turn at least, as a timer would bring it; then all must have been read.
+fn finish(strand: &Strand, expected: usize) {
+    while strand.run(|front| front.turn(true)) {}
+    let so_far = strand.open().read.lock().unwrap().len();
+    strand.wake();
+    while strand.run(|front| front.turn(true)) {}
+    let read = std::mem::take(&mut *strand.open().read.lock().unwrap());
+    assert_eq!(read.len(), expected, "lost or doubled: {read:?}");
+    assert!(so_far == expected || strand.open().lazy, "read only since something else came");
+    for sender in 0..2 {
+        let own: Vec<usize> =
+            read.iter().filter(|(from, _)| *from == sender).map(|(_, number)| *number).collect();
+        assert!(own.is_sorted(), "out of order: {own:?}");
+    }
+}
+
+/// Idle against send: what is sent while the process goes idle is read, in order.
+#[test]
+fn sent_while_the_process_goes_idle_is_read_in_order() {
+    loom::model(|| {
+        let strand = strand(false);
+        send(&strand, message(1, 0));
+        let sender = thread::spawn({
+            let strand = strand.clone();
+            move || {
+                send(&strand, message(0, 0));
+                send(&strand, message(0, 1));
+            }
+        });
+        strand.run(|front| front.turn(true));
+        sender.join().unwrap();
+        finish(&strand, 3);
+    });
+}
+
+/// The same with turns that read nothing: the backlog is older than what comes.
+#[test]
+fn sent_to_a_process_that_does_not_read_is_read_in_order_later() {
+    loom::model(|| {
+        let strand = strand(true);
+        let sender = thread::spawn({
+            let strand = strand.clone();
+            move || {
+                send(&strand, message(0, 0));
+                send(&strand, message(0, 1));
+            }
+        });
+        strand.run(|front| front.turn(false));
+        strand.run(|front| front.turn(false));
+        sender.join().unwrap();
+        finish(&strand, 2);
+    });
+}
+
+/// Two senders, of whom one may push without waking: the other's wake stands for both.
+#[test]
+fn two_send_at_once_and_both_are_read_in_order() {
+    loom::model(|| {
+        let strand = strand(false);
+        let sender = thread::spawn({
+            let strand = strand.clone();
+            move || send(&strand, message(1, 0))
+        });
+        send(&strand, message(0, 0));
+        send(&strand, message(0, 1));
+        sender.join().unwrap();
+        finish(&strand, 3);
+    });
+}
+
+/// A hand-off beside a sender that fills the slot at the same moment.
+#[test]
+fn handed_off_while_another_sends_is_read_in_order() {
+    loom::model(|| {
+        let strand = strand(false);
+        let sender = thread::spawn({
+            let strand = strand.clone();
+            move || {
+                send(&strand, message(1, 0));
+                send(&strand, message(1, 1));
+            }
+        });
+        hand_off(&strand, message(0, 0));
+        sender.join().unwrap();
+        finish(&strand, 3);
+    });
+}
+
+/// Two that hand off at once.
+#[test]
+fn two_hand_off_at_once_and_both_are_read() {
+    loom::model(|| {
+        let strand = strand(false);
+        let other = thread::spawn({
+            let strand = strand.clone();
+            move || {
+                hand_off(&strand, message(1, 0));
+                hand_off(&strand, message(1, 1));
+            }
+        });
+        hand_off(&strand, message(0, 0));
+        other.join().unwrap();
+        finish(&strand, 3);
+    });
+}
+
+/// A message is read, or dropped by the close, or refused: one of the three.
+#[test]
+fn sent_while_the_mailbox_closes_is_dropped_or_given_back() {
+    loom::model(|| {
+        let gauge = Gauge::new(0, 0);
+        let front = Arc::new((gauge, Store::<Arc<()>>::new(None)));
+        let token = Arc::new(());
+        let sender = thread::spawn({
+            let (front, token) = (front.clone(), token.clone());
+            move || {
+                let mail = Mailbox { gauge: &front.0, store: &front.1 };
+                drop(mail.push(token));
+            }
+        });
+        // SAFETY: this is the only reader.
+        unsafe { Mailbox { gauge: &front.0, store: &front.1 }.close() };
+        sender.join().unwrap();
+        assert_eq!(Arc::strong_count(&token), 1, "it is still somewhere");
+    });
+}

@@ -1,0 +1,249 @@
+//! How a process is made.
+
+use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
+
+use kernel::{Attributes, Handle, StrandWith};
+
+use crate::{
+    addr::Addr,
+    body::AsyncBody,
+    context::Context,
+    core::{self, Core, Front, TRAPS},
+    error::SpawnError,
+    exit::Outcome,
+    link,
+    mailbox::{Gauge, Store},
+    names,
+    payload::Payload,
+    pid::Pid,
+    system::{self, System},
+};
+
+/// How many messages a mailbox takes when nothing else is said.
+pub const BOUND: usize = 1024;
+
+/// The largest bound a mailbox can have; more is unbounded.
+pub const BOUND_MAX: usize = 65_000;
+
+/// The handles a process is made with: the address, the table's, the context's.
+const HANDLES: u32 = 3;
+
+/// What a mailbox does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MailboxKind {
+    /// So many messages may wait. When it is full, senders are told, or wait if they choose to.
+    Bounded(usize),
+    /// As many messages may wait as there is memory.
+    Unbounded,
+    /// So many messages may wait. When it is full, the oldest is dropped for a new one.
+    DropOldest(usize),
+}
+
+impl Default for MailboxKind {
+    /// [`BOUND`] messages, and senders are told when it is full.
+    fn default() -> MailboxKind {
+        MailboxKind::Bounded(BOUND)
+    }
+}
+
+/// Makes a process. From [`Processes::process`](crate::Processes::process) and [`Context::process`].
+#[must_use = "a process is made by `spawn`"]
+pub struct ProcessBuilder<'a> {
+    runtime: &'a Handle,
+    name: Option<Arc<str>>,
+    mailbox: MailboxKind,
+    parent: Option<Pid>,
+    link: Option<StrandWith<Core>>,
+    traps: bool,
+    attributes: Attributes,
+    values: BTreeMap<String, Payload>,
+    deadline: Option<Duration>,
+}
+
+impl<'a> ProcessBuilder<'a> {
+    #[inline]
+    pub(crate) fn new(runtime: &'a Handle) -> ProcessBuilder<'a> {
+        ProcessBuilder {
+            runtime,
+            name: None,
+            mailbox: MailboxKind::default(),
+            parent: None,
+            link: None,
+            traps: false,
+            attributes: Attributes::default(),
+            values: BTreeMap::new(),
+            deadline: None,
+        }
+    }
+
+    pub(crate) fn child_of(mut self, parent: &StrandWith<Core>) -> ProcessBuilder<'a> {
+        self.parent = Some(parent.pid());
+        self.link = Some(parent.clone());
+        self
+    }
+
+    /// What its spawner wants a [`Process`](crate::Process) to know, under a name.
+    pub fn value(mut self, name: impl Into<String>, value: impl Into<Payload>) -> Self {
+        self.values.insert(name.into(), value.into());
+        self
+    }
+
+    /// When a [`Process`](crate::Process) is asked to end, in the runtime's time.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    pub(crate) fn take_context(&mut self) -> (BTreeMap<String, Payload>, Option<Duration>) {
+        (std::mem::take(&mut self.values), self.deadline)
+    }
+
+    /// A name, under which [`Processes::named`](crate::Processes::named) finds it as long as it lives.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> ProcessBuilder<'a> {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// How many messages may wait, and what happens when there are more.
+    pub fn mailbox(mut self, mailbox: MailboxKind) -> ProcessBuilder<'a> {
+        self.mailbox = mailbox;
+        self
+    }
+
+    /// Not linked to the process that spawns it.
+    pub fn detached(mut self) -> ProcessBuilder<'a> {
+        self.link = None;
+        self
+    }
+
+    /// Exits of links come as events, from the start.
+    pub fn trap_exits(mut self) -> ProcessBuilder<'a> {
+        self.traps = true;
+        self
+    }
+
+    /// Its priority under `Priority`: higher runs first.
+    pub fn priority(mut self, priority: f64) -> ProcessBuilder<'a> {
+        self.attributes.priority = priority;
+        self
+    }
+
+    /// Its key for the function of `Placement::Affinity`.
+    pub fn key(mut self, key: u64) -> ProcessBuilder<'a> {
+        self.attributes.key = Some(key);
+        self
+    }
+
+    /// Spawns it. `start` is called in the first turn of the process.
+    ///
+    /// # Errors
+    /// If the runtime has stopped or is stopping its processes, the name is taken, or the bound of
+    /// the mailbox is not possible.
+    pub fn spawn<M, F, Fut>(self, start: F) -> Result<Addr<M>, SpawnError>
+    where
+        M: Send + 'static,
+        F: FnOnce(Context<M>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        let ProcessBuilder { runtime, name, mailbox, parent, link, traps, mut attributes, .. } =
+            self;
+        let (bound, drops) = match mailbox {
+            MailboxKind::Bounded(bound) => (bound, false),
+            MailboxKind::DropOldest(bound) => (bound, true),
+            MailboxKind::Unbounded => (usize::MAX, false),
+        };
+        if bound == 0 || (bound > BOUND_MAX && bound != usize::MAX) {
+            return Err(SpawnError::Bound(bound));
+        }
+        let system = system::of(runtime);
+        let pid = claim(runtime, system)?;
+        attributes.name = name.as_deref().map(str::to_owned);
+        if let Some(name) = &name
+            && let Err(holder) = names::take(system, name.clone(), pid)
+        {
+            system.table.unclaim(runtime, pid);
+            return Err(SpawnError::NameTaken(name.to_string(), holder));
+        }
+        let born = runtime.coarse_now().as_millis() as u32;
+        let gauge = Gauge::new(u16::try_from(bound).unwrap_or(0), if traps { TRAPS } else { 0 });
+        let front = Front {
+            core: Core::new::<M>(pid, parent, born, gauge),
+            store: Store::new(drops.then_some(bound)),
+        };
+        let registered = name.clone();
+        let made = launch(runtime, system, &attributes, front, start, |own| {
+            if let Some(name) = name {
+                own.core.with_extras(|state| state.name = Some(name));
+            }
+            system.table.enter(pid, own.as_raw());
+            if let Some(parent) = link {
+                link::link(&parent, &core::untyped(own));
+            }
+        });
+        if let (Err(_), Some(name)) = (&made, registered) {
+            names::release(system, &name, pid);
+        }
+        made
+    }
+}
+
+/// What is said of a process of which nothing is said.
+static PLAIN: Attributes = Attributes { name: None, priority: 0.0, level: 0, key: None };
+
+/// Spawns a process with all defaults, with nothing on the way that it does not need.
+#[inline]
+pub(crate) fn spawn_plain<M, F, Fut>(runtime: &Handle, start: F) -> Result<Addr<M>, SpawnError>
+where
+    M: Send + 'static,
+    F: FnOnce(Context<M>) -> Fut + Send + 'static,
+    Fut: Future<Output: Outcome> + Send + 'static,
+{
+    let system = system::of(runtime);
+    let pid = claim(runtime, system)?;
+    let born = runtime.coarse_now().as_millis() as u32;
+    let front = Front {
+        core: Core::new::<M>(pid, None, born, Gauge::new(BOUND as u16, 0)),
+        store: Store::new(None),
+    };
+    launch(runtime, system, &PLAIN, front, start, |own| system.table.enter(pid, own.as_raw()))
+}
+
+#[inline]
+fn claim(runtime: &Handle, system: &System) -> Result<Pid, SpawnError> {
+    if system.is_stopping() { Err(SpawnError::Stopping) } else { Ok(system.table.claim(runtime)) }
+}
+
+#[inline(always)]
+fn launch<M, F, Fut>(
+    runtime: &Handle,
+    system: &System,
+    attributes: &Attributes,
+    front: Front<M>,
+    start: F,
+    before: impl FnOnce(&StrandWith<Front<M>>),
+) -> Result<Addr<M>, SpawnError>
+where
+    M: Send + 'static,
+    F: FnOnce(Context<M>) -> Fut + Send + 'static,
+    Fut: Future<Output: Outcome> + Send + 'static,
+{
+    let pid = front.core.pid();
+    let body = AsyncBody::new(start);
+    match StrandWith::start(runtime, attributes, front, body, HANDLES, before) {
+        Ok(own) => Ok(Addr(own)),
+        Err(error) => {
+            system.table.unclaim(runtime, pid);
+            Err(error.into())
+        }
+    }
+}
+
+impl fmt::Debug for ProcessBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessBuilder")
+            .field("name", &self.name)
+            .field("mailbox", &self.mailbox)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! A process as a state machine: events in, commands out.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use kernel::Handle;
+
+use crate::{event::Event, payload::Payload, pid::Pid};
+
+/// What went wrong in a [`Process`]: it exits with this text.
+pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A process that is written as a state machine, for engines and languages that are not futures.
+///
+/// `init` is called once, with the name of an entry method; then `step` whenever there are events,
+/// or it has said that it goes on by itself; then `close`, once, however it ended: done, failed,
+/// panicked or killed. A panic in `init` or `step` ends it with
+/// [`ExitReason::Panic`](crate::ExitReason::Panic), and so does one in `close` if it had ended
+/// well until then.
+///
+/// ```
+/// use std::time::Duration;
+/// use process::{
+///     Event, ExitReason, InitContext, Payload, Process, ProcessError, Processes, StepOutput,
+///     UnknownMethod, block_on,
+/// };
+///
+/// /// Says a word after a nap.
+/// struct Sleeper(std::sync::mpsc::Sender<String>);
+///
+/// impl Process for Sleeper {
+///     fn init(&mut self, _: &InitContext, method: &str, _: Payload) -> Result<(), ProcessError> {
+///         if method == "main" { Ok(()) } else { Err(UnknownMethod(method.to_owned()).into()) }
+///     }
+///
+///     fn step(
+///         &mut self,
+///         events: &mut Vec<Event<Payload>>,
+///         out: &mut StepOutput,
+///     ) -> Result<(), ProcessError> {
+///         if events.is_empty() {
+///             out.sleep(1, Duration::from_millis(1)); // the first step has no events
+///             out.blocked();
+///         } else if let Some(Event::Completed { tag: 1, .. }) = events.pop() {
+///             self.0.send("rested".to_owned())?;
+///             out.done();
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let runtime = kernel::Runtime::new()?;
+/// let (tell, told) = std::sync::mpsc::channel();
+/// let sleeper = runtime.process().start(Sleeper(tell), "main", Payload::Empty)?;
+/// assert_eq!(told.recv()?, "rested");
+/// assert_eq!(block_on(sleeper.exited()), ExitReason::Normal);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Process: Send + 'static {
+    /// Prepares for the entry `method` with its input. A method that it does not have is refused
+    /// with an error, such as [`UnknownMethod`].
+    ///
+    /// # Errors
+    /// What was wrong; the process exits with it.
+    fn init(
+        &mut self,
+        context: &InitContext,
+        method: &str,
+        input: Payload,
+    ) -> Result<(), ProcessError>;
+
+    /// Goes on: takes the events that have come, and writes commands and a status. The first step
+    /// has no events.
+    ///
+    /// # Errors
+    /// What was wrong; the process exits with it.
+    fn step(
+        &mut self,
+        events: &mut Vec<Event<Payload>>,
+        out: &mut StepOutput,
+    ) -> Result<(), ProcessError>;
+
+    /// Gives back what it holds.
+    fn close(&mut self) {}
+}
+
+/// An entry method that the process does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownMethod(pub String);
+
+impl fmt::Display for UnknownMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the process has no method {:?}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownMethod {}
+
+/// What a process is told when it begins.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct InitContext {
+    /// Its own pid.
+    pub pid: Pid,
+    /// Who spawned it, if a process did.
+    pub parent: Option<Pid>,
+    /// When it will be asked to end, in the runtime's time.
+    pub deadline: Option<Duration>,
+    /// What its spawner wanted it to know.
+    pub values: BTreeMap<String, Payload>,
+    /// The runtime it runs on.
+    pub runtime: Handle,
+}
+
+/// What a process wants after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Status {
+    /// To go on, after everyone who waits already.
+    Continue,
+    /// To wait for whatever comes.
+    #[default]
+    Idle,
+    /// To wait for its yields; messages wait meanwhile.
+    Blocked,
+    /// To end.
+    Done,
+}
+
+/// A command that a step has written.
+#[derive(Debug)]
+pub(crate) enum Yield {
+    Command { tag: u64, name: String, input: Payload },
+    Timer { tag: u64, after: Duration },
+    Revoke { tag: u64 },
+}
+
+/// What a step writes: commands, and a status. Unless it says otherwise, the process is
+/// [`Idle`](Status::Idle) afterwards.
+#[derive(Debug, Default)]
+pub struct StepOutput {
+    pub(crate) yields: Vec<Yield>,
+    pub(crate) status: Status,
+}
+
+impl StepOutput {
+    /// Yields a command to the handler of that name. Its completion is an event with this tag.
+    /// Several may be open at once, each with a tag of its own; a tag that is open already makes
+    /// the new command fail.
+    pub fn command(&mut self, tag: u64, name: impl Into<String>, input: impl Into<Payload>) {
+        self.yields.push(Yield::Command { tag, name: name.into(), input: input.into() });
+    }
+
+    /// Completes `tag` after a time.
+    pub fn sleep(&mut self, tag: u64, after: Duration) {
+        self.yields.push(Yield::Timer { tag, after });
+    }
+
+    /// Does not want the completion of `tag` any more: a timer is cancelled, any other result is
+    /// dropped when it comes.
+    pub fn revoke(&mut self, tag: u64) {
+        self.yields.push(Yield::Revoke { tag });
+    }
+
+    /// Another step, after everyone who waits already.
+    pub fn proceed(&mut self) {
+        self.status = Status::Continue;
+    }
+
+    /// No step until something comes.
+    pub fn idle(&mut self) {
+        self.status = Status::Idle;
+    }
+
+    /// No step until a yield is complete, or it is asked to end. Messages wait meanwhile.
+    pub fn blocked(&mut self) {
+        self.status = Status::Blocked;
+    }
+
+    /// It has ended.
+    pub fn done(&mut self) {
+        self.status = Status::Done;
+    }
+}

@@ -1,0 +1,346 @@
+//! Do processes that are state machines get every event once, and do their commands get done?
+
+mod common;
+
+use std::{
+    sync::{Arc, Mutex, mpsc::Sender},
+    time::Duration,
+};
+
+use common::{channel, runtime};
+use process::{
+    Addr, Context, Event, ExitReason, InitContext, Payload, Process, ProcessError, ProcessState,
+    Processes, StepOutput, UnknownMethod, block_on,
+};
+
+type Step =
+    Box<dyn FnMut(&mut Vec<Event<Payload>>, &mut StepOutput) -> Result<(), ProcessError> + Send>;
+
+/// A process whose parts are given, and which tells when it is closed.
+struct Scripted {
+    step: Step,
+    closed: Option<Sender<&'static str>>,
+}
+
+impl Scripted {
+    fn new(
+        step: impl FnMut(&mut Vec<Event<Payload>>, &mut StepOutput) -> Result<(), ProcessError>
+        + Send
+        + 'static,
+    ) -> Scripted {
+        Scripted { step: Box::new(step), closed: None }
+    }
+}
+
+impl Process for Scripted {
+    fn init(&mut self, _: &InitContext, method: &str, _: Payload) -> Result<(), ProcessError> {
+        match method {
+            "main" => Ok(()),
+            "panic" => panic!("in init"),
+            other => Err(UnknownMethod(other.to_owned()).into()),
+        }
+    }
+
+    fn step(
+        &mut self,
+        events: &mut Vec<Event<Payload>>,
+        out: &mut StepOutput,
+    ) -> Result<(), ProcessError> {
+        (self.step)(events, out)
+    }
+
+    fn close(&mut self) {
+        if let Some(tell) = self.closed.take() {
+            tell.send("closed").unwrap();
+        }
+    }
+}
+
+fn start(runtime: &kernel::Runtime, scripted: Scripted) -> Addr<Payload> {
+    runtime.process().start(scripted, "main", ()).unwrap()
+}
+
+#[test]
+fn init_gets_the_method_the_input_and_the_context() {
+    struct Init(Sender<(String, Payload, Option<Duration>, Option<i64>)>);
+    impl Process for Init {
+        fn init(
+            &mut self,
+            context: &InitContext,
+            method: &str,
+            input: Payload,
+        ) -> Result<(), ProcessError> {
+            let level = context.values.get("level").and_then(Payload::as_int);
+            self.0.send((method.to_owned(), input, context.deadline, level)).unwrap();
+            Ok(())
+        }
+        fn step(
+            &mut self,
+            _: &mut Vec<Event<Payload>>,
+            out: &mut StepOutput,
+        ) -> Result<(), ProcessError> {
+            out.done();
+            Ok(())
+        }
+    }
+    let runtime = runtime(1);
+    let (tell, told) = channel();
+    let deadline = Duration::from_secs(3600);
+    let builder = runtime.process().value("level", 3).deadline(deadline);
+    builder.start(Init(tell), "second", "input").unwrap();
+    assert_eq!(told.next(), ("second".into(), "input".into(), Some(deadline), Some(3)));
+}
+
+#[test]
+fn an_unknown_method_ends_it_with_the_name() {
+    let runtime = runtime(1);
+    let process = runtime.process().start(Scripted::new(|_, _| Ok(())), "nope", ()).unwrap();
+    let reason = block_on(process.exited());
+    assert_eq!(reason, ExitReason::Error("the process has no method \"nope\"".into()));
+}
+
+#[test]
+fn panics_in_init_step_and_close_are_exits_with_their_text() {
+    let runtime = runtime(1);
+    let (tell, told) = channel();
+    let mut scripted = Scripted::new(|_, _| Ok(()));
+    scripted.closed = Some(tell.clone());
+    let process = runtime.process().start(scripted, "panic", ()).unwrap();
+    assert_eq!(block_on(process.exited()), ExitReason::Panic("in init".into()));
+    assert_eq!(told.next(), "closed");
+
+    let mut scripted = Scripted::new(|_, _| panic!("in step"));
+    scripted.closed = Some(tell);
+    let process = start(&runtime, scripted);
+    assert_eq!(block_on(process.exited()), ExitReason::Panic("in step".into()));
+    assert_eq!(told.next(), "closed");
+
+    struct BadClose;
+    impl Process for BadClose {
+        fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
+            Ok(())
+        }
+        fn step(
+            &mut self,
+            _: &mut Vec<Event<Payload>>,
+            out: &mut StepOutput,
+        ) -> Result<(), ProcessError> {
+            out.done();
+            Ok(())
+        }
+        fn close(&mut self) {
+            panic!("in close");
+        }
+    }
+    let process = runtime.process().start(BadClose, "", ()).unwrap();
+    assert_eq!(block_on(process.exited()), ExitReason::Panic("in close".into()));
+}
+
+#[test]
+fn a_killed_process_is_closed() {
+    let runtime = runtime(2);
+    let (tell, told) = channel();
+    let mut scripted = Scripted::new(|_, out| {
+        out.idle();
+        Ok(())
+    });
+    scripted.closed = Some(tell);
+    let process = start(&runtime, scripted);
+    while runtime.process_info(process.pid()).unwrap().steps == 0 {}
+    process.kill();
+    assert_eq!(told.next(), "closed");
+    assert_eq!(block_on(process.exited()), ExitReason::Killed);
+}
+
+#[test]
+fn messages_come_as_events_in_order() {
+    let runtime = runtime(2);
+    let (tell, told) = channel();
+    let process = start(
+        &runtime,
+        Scripted::new(move |events, _| {
+            for event in events.drain(..) {
+                match event {
+                    Event::Message(message) => tell.send(message.as_int().unwrap())?,
+                    other => panic!("{other:?}"),
+                }
+            }
+            Ok(())
+        }),
+    );
+    for number in 0..500 {
+        process.send(number.into()).unwrap();
+    }
+    for number in 0..500 {
+        assert_eq!(told.next(), number);
+    }
+}
+
+#[test]
+fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
+    let runtime = runtime(2);
+    runtime.handle_command("double", |command| {
+        let number = command.input.as_int().unwrap();
+        command.complete(Ok((2 * number).into()));
+    });
+    runtime.handle_blocking("upper", |input| Ok(input.as_text().unwrap().to_uppercase().into()));
+    runtime.handle_blocking("fail", |_| Err("it can not".to_owned()));
+    runtime.handle_blocking("panic", |_| panic!("in a handler"));
+    runtime.handle_command("forget", drop);
+    let (tell, told) = channel();
+    let mut left = 7;
+    start(
+        &runtime,
+        Scripted::new(move |events, out| {
+            if events.is_empty() {
+                out.command(1, "double", 21);
+                out.command(2, "upper", "tea");
+                out.command(3, "fail", ());
+                out.command(4, "panic", ());
+                out.command(5, "forget", ());
+                out.command(6, "no such command", ());
+                out.sleep(7, Duration::from_millis(1));
+            }
+            for event in events.drain(..) {
+                if let Event::Completed { tag, result } = event {
+                    left -= 1;
+                    tell.send((tag, result)).unwrap();
+                }
+            }
+            if left == 0 {
+                out.done()
+            } else {
+                out.blocked()
+            }
+            Ok(())
+        }),
+    );
+    let mut results: Vec<_> = (0..7).map(|_| told.next()).collect();
+    results.sort_by_key(|(tag, _)| *tag);
+    let text = |at: usize| results[at].1.as_ref().unwrap_err().as_str();
+    assert_eq!(results[0].1, Ok(42.into()));
+    assert_eq!(results[1].1, Ok("TEA".into()));
+    assert_eq!(text(2), "it can not");
+    assert_eq!(text(3), "the handler panicked");
+    assert_eq!(text(4), "the handler gave no answer");
+    assert_eq!(text(5), "no handler is registered for the command \"no such command\"");
+    assert_eq!(results[6].1, Ok(Payload::Empty));
+}
+
+#[test]
+fn a_tag_that_is_open_refuses_a_second_yield_and_still_completes() {
+    let runtime = runtime(2);
+    let (tell, told) = channel();
+    start(
+        &runtime,
+        Scripted::new(move |events, out| {
+            if events.is_empty() {
+                out.sleep(1, Duration::from_millis(2));
+                out.sleep(1, Duration::from_millis(2));
+            }
+            for event in events.drain(..) {
+                if let Event::Completed { tag: 1, result } = event {
+                    tell.send(result.is_ok())?;
+                }
+            }
+            out.blocked();
+            Ok(())
+        }),
+    );
+    assert_eq!([told.next(), told.next()], [false, true]);
+}
+
+#[test]
+fn a_revoked_yield_brings_nothing() {
+    let runtime = runtime(2);
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keep = kept.clone();
+    runtime.handle_command("later", move |command| keep.lock().unwrap().push(command));
+    let (tell, told) = channel();
+    let process = start(
+        &runtime,
+        Scripted::new(move |events, out| {
+            if events.is_empty() {
+                out.command(1, "later", ());
+                out.sleep(2, Duration::from_secs(3600));
+                out.revoke(1);
+                out.revoke(2);
+            }
+            for event in events.drain(..) {
+                tell.send(format!("{event:?}"))?;
+            }
+            Ok(())
+        }),
+    );
+    while kept.lock().unwrap().is_empty() {}
+    let command = kept.lock().unwrap().pop().unwrap();
+    command.complete(Ok(1.into()));
+    process.send("hello".into()).unwrap();
+    assert_eq!(told.next(), "Message(\"hello\")");
+}
+
+#[test]
+fn a_blocked_process_is_not_stepped_by_messages_but_by_cancel() {
+    let runtime = runtime(2);
+    let (tell, told) = channel();
+    let process = start(
+        &runtime,
+        Scripted::new(move |events, out| {
+            if events.is_empty() {
+                out.sleep(1, Duration::from_secs(3600));
+            }
+            for event in events.drain(..) {
+                tell.send(format!("{event:?}"))?;
+            }
+            out.blocked();
+            Ok(())
+        }),
+    );
+    let state = || runtime.process_info(process.pid()).unwrap().state;
+    while state() != ProcessState::Blocked {}
+    process.send("waits".into()).unwrap();
+    process.cancel();
+    assert_eq!(told.next(), "Cancel");
+    while state() != ProcessState::Blocked {}
+    assert_eq!(process.mailbox_len(), 1);
+}
+
+#[test]
+fn a_deadline_asks_the_process_to_end() {
+    let runtime = runtime(2);
+    let scripted = Scripted::new(|events, out| {
+        if let Some(Event::Cancel) = events.pop() {
+            out.done();
+        }
+        Ok(())
+    });
+    let deadline = runtime.now() + Duration::from_millis(2);
+    let process = runtime.process().deadline(deadline).start(scripted, "main", ()).unwrap();
+    assert_eq!(block_on(process.exited()), ExitReason::Shutdown);
+}
+
+#[test]
+fn one_that_idles_with_nothing_to_wake_it_is_allowed_and_seen() {
+    let runtime = runtime(1);
+    let process = start(&runtime, Scripted::new(|_, _| Ok(())));
+    while runtime.process_info(process.pid()).unwrap().state != ProcessState::Idle {}
+    let other = runtime.spawn_process(|_: Context<()>| async {}).unwrap();
+    block_on(other.exited());
+    assert_eq!(runtime.processes().len(), 1);
+}
+
+#[test]
+fn one_that_continues_lets_others_run_in_between() {
+    let runtime = runtime(1);
+    let process = start(
+        &runtime,
+        Scripted::new(|_, out| {
+            out.proceed();
+            Ok(())
+        }),
+    );
+    let (tell, told) = channel();
+    runtime.spawn_process(move |_: Context<()>| async move { tell.send(()).unwrap() }).unwrap();
+    told.next();
+    process.kill();
+}

@@ -1,0 +1,170 @@
+//! Names, groups, routing, inspection and shutdown: are processes found, shown and stopped?
+
+mod common;
+
+use std::time::Duration;
+
+use common::{channel, idler, runtime};
+use process::{
+    Context, MailboxKind, Payload, Pid, ProcessState, Processes, SendError, SpawnError, block_on,
+};
+
+#[test]
+fn a_name_finds_its_process_until_it_exits() {
+    let runtime = runtime(2);
+    let builder = runtime.process().name("clerk");
+    let clerk = builder.spawn(|mut ctx: Context<u8>| async move {
+        ctx.receive().await;
+    });
+    let clerk = clerk.unwrap();
+    assert_eq!(runtime.named("clerk"), Some(clerk.pid()));
+    assert_eq!(runtime.process_info(clerk.pid()).unwrap().name.as_deref(), Some("clerk"));
+    let second = runtime.process().name("clerk").spawn(|_: Context<()>| async {});
+    assert_eq!(second.unwrap_err(), SpawnError::NameTaken("clerk".into(), clerk.pid()));
+    assert_eq!(runtime.send_to_named("nobody", 1u8), Err(SendError::Unknown(1)));
+    runtime.send_to_named("clerk", 1u8).unwrap();
+    block_on(clerk.exited());
+    assert_eq!(runtime.named("clerk"), None);
+    runtime.process().name("clerk").spawn(|_: Context<()>| async {}).unwrap();
+}
+
+#[test]
+fn a_pid_finds_its_process_if_the_type_of_messages_is_right() {
+    let runtime = runtime(2);
+    let idler = idler(&runtime);
+    assert_eq!(runtime.find::<()>(idler.pid()), Some(idler.clone()));
+    assert_eq!(runtime.find::<u8>(idler.pid()), None);
+    assert_eq!(runtime.send_to(idler.pid(), 'x'), Err(SendError::Unknown('x')));
+    let unknown: Pid = "123456789.77".parse().unwrap();
+    assert_eq!(runtime.send_to(unknown, ()), Err(SendError::Unknown(())));
+    assert!(!runtime.kill_process(unknown) && !runtime.cancel_process(unknown));
+    assert!(runtime.process_info(unknown).is_none());
+    assert!(runtime.kill_process(idler.pid()));
+    block_on(idler.exited());
+    assert_eq!(runtime.send_to(idler.pid(), ()), Err(SendError::Unknown(())));
+}
+
+#[test]
+fn a_group_has_its_members_until_they_leave_or_exit() {
+    let runtime = runtime(2);
+    let (tell, told) = channel();
+    let member = || {
+        let tell = tell.clone();
+        let member = runtime.spawn_process(move |mut ctx: Context<bool>| async move {
+            ctx.join_group("choir");
+            ctx.join_group("choir");
+            tell.send(()).unwrap();
+            while let Some(leave) = ctx.receive().await {
+                if leave {
+                    assert!(ctx.leave_group("choir"));
+                    assert!(!ctx.leave_group("choir"));
+                    tell.send(()).unwrap();
+                }
+            }
+        });
+        told.next();
+        member.unwrap()
+    };
+    let (one, two) = (member(), member());
+    let mut both = [one.pid(), two.pid()];
+    both.sort();
+    assert_eq!(runtime.group("choir"), both);
+    assert_eq!(runtime.process_info(one.pid()).unwrap().groups, ["choir"]);
+    one.send(true).unwrap();
+    told.next();
+    assert_eq!(runtime.group("choir"), [two.pid()]);
+    two.kill();
+    block_on(two.exited());
+    assert!(runtime.group("choir").is_empty());
+}
+
+#[test]
+fn a_payload_is_relayed_to_a_process_of_the_runtime_first() {
+    let runtime = runtime(2);
+    let (tell, told) = channel();
+    let local = common::echo::<Payload>(&runtime, tell);
+    runtime.relay(local.pid(), "here".into()).unwrap();
+    assert_eq!(told.next(), "here".into());
+    let nobody = runtime.relay(Pid::foreign(3).unwrap(), 1.into()).unwrap_err();
+    assert_eq!(nobody.into_message(), 1.into());
+}
+
+#[test]
+fn a_mailbox_bound_that_is_not_possible_is_refused() {
+    let runtime = runtime(1);
+    for bound in [0, 65_001] {
+        for mailbox in [MailboxKind::Bounded(bound), MailboxKind::DropOldest(bound)] {
+            let builder = runtime.process().mailbox(mailbox);
+            let refused = builder.spawn(|_: Context<()>| async {});
+            assert_eq!(refused.unwrap_err(), SpawnError::Bound(bound));
+        }
+    }
+}
+
+#[test]
+fn inspection_shows_what_a_process_does() {
+    let runtime = runtime(2);
+    let idler = idler(&runtime);
+    let info = || runtime.process_info(idler.pid()).unwrap();
+    while info().state != ProcessState::Idle {}
+    assert_eq!((info().steps, info().mailbox_len, info().mailbox_bound), (1, 0, Some(1024)));
+    assert_eq!((info().parent, info().monitors, info().cancelled), (None, 0, false));
+    for _ in 0..300 {
+        let steps = info().steps;
+        idler.send(()).unwrap();
+        while info().steps == steps {}
+    }
+    assert!(info().cpu_time.is_some_and(|time| !time.is_zero()));
+    assert!(info().age < Duration::from_secs(60));
+    let (go, gone) = channel::<()>();
+    let busy = runtime.spawn_process(move |_: Context<u8>| async move { gone.next() });
+    let busy = busy.unwrap();
+    while runtime.process_info(busy.pid()).unwrap().state != ProcessState::Running {}
+    busy.send(1).unwrap();
+    assert_eq!(runtime.process_info(busy.pid()).unwrap().mailbox_len, 1);
+    assert_eq!(runtime.processes().len(), 2);
+    go.send(()).unwrap();
+    block_on(busy.exited());
+    assert_eq!(runtime.processes().len(), 1);
+}
+
+#[test]
+fn stopping_asks_then_kills_and_counts() {
+    let runtime = runtime(2);
+    for _ in 0..5 {
+        idler(&runtime);
+    }
+    for _ in 0..2 {
+        let failing = runtime.spawn_process(|mut ctx: Context<()>| async move {
+            while ctx.receive().await.is_some() {}
+            Err("it would not")
+        });
+        failing.unwrap();
+    }
+    for _ in 0..3 {
+        let deaf = runtime.spawn_process(|ctx: Context<()>| async move {
+            std::future::pending::<()>().await;
+            drop(ctx);
+        });
+        deaf.unwrap();
+    }
+    let report = block_on(runtime.stop_processes(Duration::from_millis(50)));
+    assert_eq!((report.orderly, report.failed, report.killed, report.left), (5, 2, 3, 0));
+    assert!(runtime.processes().is_empty());
+    let refused = runtime.spawn_process(|_: Context<()>| async {});
+    assert_eq!(refused.unwrap_err(), SpawnError::Stopping);
+}
+
+#[test]
+fn a_process_may_stop_all_the_others() {
+    let runtime = runtime(1);
+    for _ in 0..3 {
+        idler(&runtime);
+    }
+    let (tell, told) = channel();
+    let stopper = runtime.spawn_process(move |ctx: Context<()>| async move {
+        tell.send(ctx.runtime().stop_processes(Duration::from_secs(5)).await).unwrap();
+    });
+    stopper.unwrap();
+    assert_eq!(told.next().orderly, 3);
+}
