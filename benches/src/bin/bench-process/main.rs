@@ -6,16 +6,21 @@
     reason = "a measurement reads the real clock and plays the outside world with real threads"
 )]
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use benches::{Args, Line};
+use benches::{
+    Args, Line,
+    process::{WORKLOADS, measure},
+};
 use kernel::Runtime;
 
-mod crowd;
-mod messages;
+mod ours;
 
 /// How we are called in the tables.
 const OURS: &str = "shiftwork";
+
+/// Beside hogs that check their turn.
+const QUANTUM: Duration = Duration::from_millis(1);
 
 fn main() -> ExitCode {
     let lines = Args::from_env().and_then(|args| run(&args));
@@ -32,25 +37,17 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<Vec<Line>, String> {
+    if !WORKLOADS.contains(&args.workload.as_str()) {
+        return Err(format!("no workload {:?}", args.workload));
+    }
     if args.list {
         println!("{OURS}");
         return Ok(Vec::new());
     }
-    let builder = Runtime::builder().workers(args.workers);
+    let builder = Runtime::builder().workers(args.workers).quantum(QUANTUM);
     let runtime = builder.build().map_err(|error| error.to_string())?;
-    let lines = match args.workload.as_str() {
-        "spawn" => vec![crowd::spawn(args, &runtime)],
-        "memory" => vec![crowd::memory(args, &runtime)],
-        "skynet" => vec![crowd::skynet(args, &runtime)],
-        "latency" => crowd::latency(args, &runtime),
-        "ping_pong" => vec![messages::ping_pong(args, &runtime)],
-        "ping_pong_call" => vec![messages::ping_pong_call(args, &runtime)],
-        "ring_1" => vec![messages::ring(args, &runtime, 1)],
-        "ring_100" => vec![messages::ring(args, &runtime, 100)],
-        "fan_in" => vec![messages::fan_in(args, &runtime, 1)],
-        "fan_in_many" => vec![messages::fan_in(args, &runtime, 64)],
-        other => return Err(format!("no workload {other:?}")),
-    };
+    let lines = measure(args, OURS, &ours::Ours(runtime.handle()));
+    // Hogs need not be waited for, and a million processes need not end one by one.
     runtime.shutdown_background();
     Ok(lines)
 }
