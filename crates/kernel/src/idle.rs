@@ -390,12 +390,13 @@ impl<'a> Searching<'a> {
     }
 
     /// Rule 2. `anything` looks at all queues that this worker may take from.
-    /// `anywhere` looks at all queues.
+    /// `anywhere` looks at all queues. `sleeps` is called if it really does.
     pub(crate) fn park(
         self,
         worker: usize,
         anything: impl Fn() -> bool,
         anywhere: impl Fn() -> bool,
+        sleeps: impl FnOnce(),
     ) -> Parked<'a> {
         let idle = self.0;
         {
@@ -411,6 +412,7 @@ impl<'a> Searching<'a> {
         if anything() {
             return idle.resume_search(worker);
         }
+        sleeps();
         let word = idle.load();
         if word.has(DRAINING) && word.parked() == idle.workers {
             idle.close_if_done(anywhere);

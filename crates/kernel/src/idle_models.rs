@@ -52,7 +52,7 @@ impl Pool {
                 self.done.fetch_add(1, Relaxed);
                 return true;
             }
-            match searching.park(worker, || self.anything(), || self.anything()) {
+            match searching.park(worker, || self.anything(), || self.anything(), || ()) {
                 Parked::Search(again) => searching = again,
                 Parked::Closed => return false,
             }
@@ -175,7 +175,8 @@ fn dealt_while_the_owner_pauses_is_run_by_another() {
                 let may_take = || paused.load(Relaxed) == 1 && pool.anything();
                 let mut searching = pool.idle.search();
                 while !(may_take() && pool.take()) {
-                    let Parked::Search(again) = searching.park(1, may_take, || pool.anything())
+                    let Parked::Search(again) =
+                        searching.park(1, may_take, || pool.anything(), || ())
                     else {
                         return;
                     };
@@ -322,7 +323,7 @@ fn closing_sees_what_relies_on_one_that_has_just_parked() {
             let pool = pool.clone();
             move || {
                 let anything = || pool.anything();
-                match Searching(&pool.idle).park(1, anything, anything) {
+                match Searching(&pool.idle).park(1, anything, anything, || ()) {
                     Parked::Search(searching) => {
                         searching.found_work(anything, || 0);
                         pool.take()

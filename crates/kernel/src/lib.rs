@@ -39,7 +39,10 @@
 //!   woken starts within about `n` quanta (`2n` if it was handed to meanwhile, since its place in
 //!   line is then moved once), as long as every turn ends when [`Turn::expired`] says so, which is
 //!   after one to one and a half quanta. Strands that wake or hand off to each other for ever
-//!   share one quantum and can not starve a third. Under `Priority` with an ageing rate an entry
+//!   share one quantum and can not starve a third. Under `Stealing` those who have not used up a
+//!   quantum go before those who have, for at most 16 quanta at a time: so a strand that wants a
+//!   short turn now and then does not wait for each that never ends, and one of these gets at
+//!   least a seventeenth of its worker. Under `Priority` with an ageing rate an entry
 //!   is overtaken by those of priority `p` above its own for at most `p / ageing` arrivals; with a
 //!   rate of 0 for as long as there are any. Under `Feedback` a strand at the bottom waits for the
 //!   next boost at most: 1,024 turns, or as many as there are entries.

@@ -12,8 +12,10 @@ use crate::{
     attributes::WorkerId,
     report::Report,
     shared::Shared,
+    slot::Slot,
     sync::{atomic::Ordering::Relaxed, thread},
-    world::Nanos,
+    worker::next::FAVOUR,
+    world::{self, Nanos},
 };
 
 /// A turn is reported after so many quanta,
@@ -25,6 +27,10 @@ const OVERRUN_MIN: Nanos = 100_000_000;
 /// (see [`crate::damper`]) wait no longer.
 const LOOK_MAX: Nanos = 1_000_000;
 
+/// One who has used up a quantum before, and runs because nobody else waited, is told to end when
+/// somebody else does, if it has had so much of its next one.
+const SLICE_MIN: Nanos = 50_000;
+
 /// After timers have fired, the next ones may be this late.
 const TIMERS_PAUSE: Nanos = 50_000;
 
@@ -35,10 +41,14 @@ struct Watched {
     /// When it first saw this window.
     since: Nanos,
     reported: bool,
+    /// The last window of one who has used up a quantum, and when it first saw that.
+    spent_window: u64,
+    favours_since: Nanos,
 }
 
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = crate::panics::AbortOnUnwind::new("the monitor");
+    world::system::be_punctual();
     shared.idle.watch(thread::current());
     shared.timers.watch(thread::current());
     let mut watched = vec![Watched::default(); shared.slots.len()];
@@ -54,6 +64,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         let to_timer = timer.map(|at| at.saturating_sub(now));
         if awake || busy() {
             inspect(shared, &mut watched, now);
+            let look = if keeps_waiting(shared) { look.min(SLICE_MIN) } else { look };
             let patience = to_timer.unwrap_or(look).min(look);
             thread::park_timeout(Duration::from_nanos(patience));
             shared.idle.make_good(anything_waits);
@@ -66,17 +77,26 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     shared.timers.close();
 }
 
+/// Whether somebody waits in the line behind one who has used up a quantum before.
+fn keeps_waiting(shared: &Shared) -> bool {
+    !shared.queues.global.is_empty() && shared.slots.iter().any(|slot| slot.is_in_spent_turn())
+}
+
 /// Raises the flags of those whose window is older than a quantum.
 fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
     let quantum = shared.config.quantum;
+    let somebody_waits = !shared.queues.global.is_empty();
     for (worker, (slot, seen)) in shared.slots.iter().zip(watched).enumerate() {
+        see_to_the_spent(shared, slot, seen, now);
         let window = slot.window.load(Relaxed);
         if seen.window != window {
-            *seen = Watched { window, since: now, reported: false };
+            (seen.window, seen.since, seen.reported) = (window, now, false);
             continue;
         }
         let age = now.saturating_sub(seen.since);
-        if age < quantum || !slot.is_in_turn() {
+        let short = somebody_waits && slot.is_in_spent_turn();
+        let slice = if short { quantum.min(SLICE_MIN) } else { quantum };
+        if age < slice || !slot.is_in_turn() {
             continue;
         }
         slot.expired.store(true, Relaxed);
@@ -89,6 +109,17 @@ fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
                 age: Duration::from_nanos(age),
             });
         }
+    }
+}
+
+/// Tells a worker that has served others for long enough that those who have used up a quantum wait.
+fn see_to_the_spent(shared: &Shared, slot: &Slot, seen: &mut Watched, now: Nanos) {
+    let last = slot.spent_window.load(Relaxed);
+    let nobody_waits = shared.queues.spent.as_ref().is_none_or(|spent| spent.is_empty());
+    if nobody_waits || seen.spent_window != last {
+        (seen.spent_window, seen.favours_since) = (last, now);
+    } else if now.saturating_sub(seen.favours_since) >= FAVOUR * shared.config.quantum {
+        slot.owes_spent.store(true, Relaxed);
     }
 }
 

@@ -4,7 +4,7 @@
 //! [`Shared::place`] chooses a queue (the worker's own deque, the global queue or an inbox),
 //! pushes, and follows rule 1 of [`crate::idle`]. The word changes first, the queue second.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ptr, sync::Arc};
 
 use crossbeam_utils::CachePadded;
 
@@ -22,7 +22,7 @@ use crate::{
     slot::Slot,
     strand::{StrandId, StrandRef, join::Joiners, state::Wake},
     sync::{
-        Mutex,
+        self, Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     tenant::Tenants,
@@ -30,6 +30,11 @@ use crate::{
     worker::{self, Worker},
     world::{Clock, Nanos},
 };
+
+sync::thread_cell! {
+    /// The runtime whose queues this thread empties.
+    static EMPTYING: *const Shared = ptr::null();
+}
 
 /// What the builder has checked.
 pub(crate) struct Config {
@@ -70,6 +75,8 @@ pub(crate) enum Place {
     Near,
     /// Behind all that wait.
     Back,
+    /// Behind all who have used up a quantum, where the discipline has such a place.
+    Spent,
 }
 
 impl Shared {
@@ -246,6 +253,8 @@ impl Shared {
         });
         if let Some(worker) = near {
             worker.push_near(entry);
+        } else if place == Place::Spent && self.queues.inboxes.is_empty() {
+            self.queues.spent.as_ref().unwrap_or(&self.queues.global).push(entry, rank);
         } else if self.queues.inboxes.is_empty() {
             self.queues.global.push(entry, rank);
         } else {
@@ -388,9 +397,15 @@ impl Shared {
     /// The runtime has stopped: nothing that waits will run any more.
     #[cold]
     pub(crate) fn drop_all(&self) {
-        while let Some(entry) = self.queues.take_any() {
-            self.dropped.add_shared(1);
-            drop(entry);
+        // What a drop places is taken by the loop that is further out: a chain of drops that wake
+        // others would use up the stack.
+        let outer = EMPTYING.with(|emptying| emptying.replace(self));
+        if !ptr::eq(outer, self) {
+            while let Some(entry) = self.queues.take_any() {
+                self.dropped.add_shared(1);
+                drop(entry);
+            }
         }
+        EMPTYING.with(|emptying| emptying.set(outer));
     }
 }

@@ -26,6 +26,11 @@ pub(crate) struct Slot {
     pub(crate) expired: AtomicBool,
     /// Counts windows, the stretches of turns that share one quantum. The monitor compares.
     pub(crate) window: AtomicU64,
+    /// The last window of one who has used up a quantum before.
+    pub(crate) spent_window: AtomicU64,
+    /// Raised when others have had their turns before those who have used up a quantum for long
+    /// enough.
+    pub(crate) owes_spent: AtomicBool,
     /// Between the start and the end of a turn.
     in_turn: AtomicBool,
     paused: AtomicBool,
@@ -53,6 +58,11 @@ impl Slot {
 
     pub(crate) fn is_paused(&self) -> bool {
         self.paused.load(Relaxed)
+    }
+
+    /// In a turn of one who has used up a quantum before.
+    pub(crate) fn is_in_spent_turn(&self) -> bool {
+        self.is_in_turn() && self.spent_window.load(Relaxed) == self.window.load(Relaxed)
     }
 
     #[inline]
@@ -108,10 +118,15 @@ impl Slot {
         if asked < DRAIN { asked } else { asked & STOP }
     }
 
-    /// A new quantum begins.
+    /// A new quantum begins, for one who has used one up before, or not.
     #[inline]
-    pub(crate) fn new_window(&self) {
-        self.window.store(self.window.load(Relaxed) + 1, Relaxed);
+    pub(crate) fn new_window(&self, spent: bool) {
+        let window = self.window.load(Relaxed) + 1;
+        self.window.store(window, Relaxed);
+        if spent {
+            self.spent_window.store(window, Relaxed);
+            self.owes_spent.store(false, Relaxed);
+        }
         if self.expired.load(Relaxed) {
             self.expired.store(false, Relaxed);
             // See `ask`: without the fence a worker could be asked and never look up.
@@ -138,7 +153,7 @@ mod models {
                 let slot = slot.clone();
                 move || slot.ask(STOP)
             });
-            slot.new_window();
+            slot.new_window(false);
             asker.join().unwrap();
             assert!(slot.expired.load(Relaxed), "asked, and its turn does not know");
         });

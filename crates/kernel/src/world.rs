@@ -118,3 +118,49 @@ pub(crate) mod cpu {
         }
     }
 }
+
+/// What is asked of the system's own scheduler.
+pub(crate) mod system {
+    /// Asks for short stretches of time for this thread, and for sleeps that end on time: one that
+    /// works little and often is then let in sooner among threads that never sleep. A wish; where it
+    /// is not known, nothing happens.
+    pub(crate) fn be_punctual() {
+        #[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
+        {
+            /// The system's own shape of it (`sched_setattr`), in its first version.
+            #[repr(C)]
+            struct Wish {
+                size: u32,
+                policy: u32,
+                flags: u64,
+                nice: i32,
+                priority: u32,
+                slice_ns: u64,
+                deadline_ns: u64,
+                period_ns: u64,
+            }
+            let mut wish = Wish {
+                size: size_of::<Wish>() as u32,
+                policy: libc::SCHED_OTHER as u32,
+                flags: 0,
+                nice: 0,
+                priority: 0,
+                slice_ns: 100_000,
+                deadline_ns: 0,
+                period_ns: 0,
+            };
+            // SAFETY: numbers, or a thread (0 is this one) and a structure of the size it says.
+            unsafe {
+                libc::prctl(libc::PR_SET_TIMERSLACK, 1_000);
+                let size = size_of::<Wish>();
+                // What else is set for this thread stays as it is.
+                if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut wish, size, 0) == 0
+                    && wish.policy == libc::SCHED_OTHER as u32
+                {
+                    wish.slice_ns = 100_000;
+                    libc::syscall(libc::SYS_sched_setattr, 0, &raw const wish, 0);
+                }
+            }
+        }
+    }
+}

@@ -408,3 +408,25 @@ fn feedback_starts_a_strand_at_the_level_that_its_attributes_say_also_after_a_bo
         assert_eq!(log.all(), [0, 1], "after {jobs} jobs");
     }
 }
+
+/// The first of a batch uses up its quantum and leaves something on top of the others: they still
+/// come before what came later.
+#[test]
+fn stealing_keeps_the_rest_of_a_batch_before_what_came_later() {
+    let mut simulation = alone(Discipline::Stealing);
+    let log = Log::new();
+    let first = |turn: &mut Turn<'_>| {
+        turn.submit(|_| ());
+        turn.simulate(Duration::from_millis(5));
+    };
+    simulation.submit(first).unwrap();
+    for i in 1..100 {
+        let log = log.clone();
+        simulation.submit(move |_| log.push(i)).unwrap();
+    }
+    simulation.run();
+    for (place, number) in log.all().into_iter().enumerate() {
+        let from_its_place = (place as i64 + 1 - number).abs();
+        assert!(from_its_place <= 16, "{number} came as number {}", place + 1);
+    }
+}

@@ -9,7 +9,9 @@ use std::{
 };
 
 use common::{DISCIPLINES, Gate, Log, occupy, placements, real, settle, until};
-use kernel::{CancelToken, Handle, JoinError, Runtime, ScheduleError, Step, Turn, WorkerState};
+use kernel::{
+    CancelToken, Discipline, Handle, JoinError, Runtime, ScheduleError, Step, Turn, WorkerState,
+};
 
 /// Long for a computer; a deadline that no test here is meant to reach.
 const AMPLE: Duration = Duration::from_secs(600);
@@ -400,4 +402,26 @@ fn runtime_without_any_work_shuts_down() {
     let runtime = real(Runtime::builder().workers(3));
     settle(&runtime);
     assert!(runtime.shutdown_timeout(AMPLE).is_ok());
+}
+
+/// Each that is dropped wakes another, which is dropped in turn: in a row, not one inside the other.
+#[test]
+fn dropping_many_that_wake_others_does_not_use_up_the_stack() {
+    let runtime = Runtime::builder().workers(1).discipline(Discipline::Fifo).build().unwrap();
+    let gate = occupy(&runtime);
+    for _ in 0..100_000 {
+        let handle = runtime.handle();
+        drop(runtime.spawn(async move { handle.compute(|_| ()).unwrap().await }).unwrap());
+    }
+    let (last, (begun, wait)) = (Gate::default(), mpsc::channel());
+    let theirs = last.clone();
+    let keep = move |_: &mut Turn<'_>| {
+        begun.send(()).unwrap();
+        theirs.pass();
+    };
+    runtime.submit(keep).unwrap();
+    gate.open();
+    wait.recv().unwrap();
+    runtime.shutdown_background();
+    last.open();
 }

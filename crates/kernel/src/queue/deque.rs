@@ -192,7 +192,13 @@ impl<T> Deque<T> {
 
     /// Takes the newest entry, which stays in its slot: the caller moves it out before it pushes.
     #[inline(always)]
-    pub(crate) fn take(&self) -> Option<&UnsafeCell<MaybeUninit<T>>> {
+    pub(crate) fn take(&self) -> Option<NonNull<T>> {
+        let slot = self.take_slot()?;
+        NonNull::new(slot.with_mut(<*mut MaybeUninit<T>>::cast::<T>))
+    }
+
+    #[inline(always)]
+    fn take_slot(&self) -> Option<&Slot<T>> {
         let ends = &*self.ends;
         let bottom = self.bottom.get();
         if ends.top.load(Relaxed) == bottom {
@@ -210,10 +216,11 @@ impl<T> Deque<T> {
 
     /// Takes the last entry, or a thief was faster.
     #[cold]
-    fn take_last(&self, last: usize) -> Option<&UnsafeCell<MaybeUninit<T>>> {
+    fn take_last(&self, last: usize) -> Option<&Slot<T>> {
         let above = last.wrapping_add(1);
         let ours = self.ends.top.compare_exchange(last, above, Relaxed, Relaxed).is_ok();
-        // Nothing is below this bottom, so it announces nothing.
+        // A thief that sees this bottom before it sees our `top` may still win; the fence in
+        // `take` has released what it then reads.
         self.bottom.set(above);
         self.ends.bottom.store(above, Relaxed);
         ours.then(|| self.slot(last))
@@ -221,8 +228,8 @@ impl<T> Deque<T> {
 
     /// Takes the newest entry.
     pub(crate) fn pop(&self) -> Option<T> {
-        // SAFETY: `take` gives it to us alone.
-        self.take().map(|slot| unsafe { read(slot) })
+        // SAFETY: `take_slot` gives it to us alone.
+        self.take_slot().map(|slot| unsafe { read(slot) })
     }
 
     /// Moves the limit up, or makes the ring longer.
@@ -342,7 +349,7 @@ impl<T> Stealer<T> {
     }
 }
 
-/// How many entries a worker takes from a line at once: one, and a batch.
+/// How many entries a worker takes from a line at once.
 pub(crate) const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 impl<T> super::line::Line<T> {
@@ -350,7 +357,7 @@ impl<T> super::line::Line<T> {
     #[inline]
     pub(crate) fn take_batch(&self, own: &Deque<T>) -> Option<T> {
         own.reserve(BATCH);
-        self.take(BATCH + 1, |batch| {
+        self.take(BATCH, |batch| {
             let oldest = batch.next();
             // SAFETY: `adopt` gives places of its own.
             own.adopt(batch.len(), |to| unsafe { batch.move_to(to) });

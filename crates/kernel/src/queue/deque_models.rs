@@ -151,7 +151,7 @@ fn batch_moved_while_another_parks_is_seen_by_it() {
         let deque = Deque::new();
         let pool = Arc::new(Pool {
             idle: Idle::new(2),
-            global: Line::new(),
+            global: Line::new(1),
             stealer: deque.stealer(),
             ran: AtomicUsize::new(0),
         });
@@ -170,7 +170,7 @@ fn batch_moved_while_another_parks_is_seen_by_it() {
                         searching.found_work(anything, || 0);
                         return pool.ran.fetch_add(1 + mine.len(), Relaxed);
                     }
-                    let Parked::Search(again) = searching.park(1, anything, anything) else {
+                    let Parked::Search(again) = searching.park(1, anything, anything, || ()) else {
                         return 0;
                     };
                     searching = again;

@@ -37,7 +37,7 @@ fn deque_grows_keeps_its_order_and_gives_the_memory_back() {
 
 #[test]
 fn batch_from_a_line_is_taken_oldest_first() {
-    let (line, deque) = (Line::new(), Deque::new());
+    let (line, deque) = (Line::new(1), Deque::new());
     (0..100).for_each(|i| line.push(i));
     let mut all = Vec::new();
     while let Some(first) = line.take_batch(&deque) {
@@ -50,7 +50,7 @@ fn batch_from_a_line_is_taken_oldest_first() {
 
 #[test]
 fn line_gives_one_after_the_other_over_many_blocks() {
-    let line = Line::new();
+    let line = Line::new(1);
     (0..500).for_each(|i| line.push(Box::new(i)));
     assert_eq!(line.len(), 500);
     let all = std::iter::from_fn(|| line.pop()).map(|entry| *entry);

@@ -12,7 +12,7 @@
 //!    points to the block of its number: the block is stored before the number of its first slot is
 //!    released, and not changed before that lap's last number has passed. Who reads the number,
 //!    then the block, and then moves the number on, had the right block, since numbers never come
-//!    back.
+//!    back; and the step that moves it on releases, so nobody sees a later block with an older number.
 //! 2. *An entry is read once it is whole.* Who pushes writes the entry, then releases the slot's
 //!    mark, which is its number plus one; who takes acquires it. A mark of an earlier use of the
 //!    block is smaller.
@@ -26,7 +26,11 @@
 //! that comes before the entry is whole finds nothing yet; it looks again, as for any entry that it
 //! has seen and not got.
 
-use std::{mem::MaybeUninit, ptr};
+use std::{
+    marker::PhantomData,
+    mem::MaybeUninit,
+    ptr::{self, NonNull},
+};
 
 use crossbeam_utils::CachePadded;
 
@@ -44,8 +48,8 @@ const CAP: usize = if cfg!(any(loom, shuttle)) { 2 } else { 63 };
 /// Numbers per block.
 const LAP: usize = CAP + 1;
 
-/// Used blocks that are kept.
-const SPARE_MAX: usize = if cfg!(any(loom, shuttle)) { 1 } else { 1024 };
+/// Rounds of waiting for the next block before the thread yields.
+const SPINS: usize = if cfg!(any(loom, shuttle)) { 0 } else { 64 };
 
 pub(crate) struct Line<T> {
     tail: CachePadded<Tail<T>>,
@@ -53,6 +57,8 @@ pub(crate) struct Line<T> {
     /// The head's number, for all to see.
     served: CachePadded<AtomicUsize>,
     spare: CachePadded<Mutex<Vec<Box<Block<T>>>>>,
+    /// How many used blocks are kept.
+    spare_max: usize,
 }
 
 struct Tail<T> {
@@ -86,16 +92,20 @@ unsafe impl<T: Send> Sync for Line<T> {}
 /// A slot that is claimed. Whoever takes waits for it to be filled.
 #[must_use = "a spot that is never filled holds up the line"]
 pub(crate) struct Spot<'a, T> {
-    slot: &'a Slot<T>,
+    /// A pointer, since another thread may free the block once the slot is marked.
+    slot: NonNull<Slot<T>>,
     mark: usize,
+    line: PhantomData<&'a Line<T>>,
 }
 
 impl<T> Spot<'_, T> {
     #[inline(always)]
     pub(crate) fn fill(self, entry: T) {
-        // SAFETY: the slot is ours until we mark it.
-        self.slot.entry.with_mut(|to| unsafe { (*to).as_mut_ptr().write(entry) });
-        self.slot.mark.store(self.mark, Release);
+        // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
+        let slot = unsafe { self.slot.as_ref() };
+        // SAFETY: as above.
+        slot.entry.with_mut(|to| unsafe { (*to).as_mut_ptr().write(entry) });
+        slot.mark.store(self.mark, Release);
     }
 }
 
@@ -139,7 +149,7 @@ impl<T> Block<T> {
 }
 
 impl<T> Line<T> {
-    pub(crate) fn new() -> Line<T> {
+    pub(crate) fn new(spare_max: usize) -> Line<T> {
         let block = Box::into_raw(Block::new());
         let tail = Tail { number: AtomicUsize::new(0), block: AtomicPtr::new(block) };
         Line {
@@ -147,6 +157,7 @@ impl<T> Line<T> {
             head: CachePadded::new(Mutex::new(Head { number: 0, block })),
             served: CachePadded::new(AtomicUsize::new(0)),
             spare: CachePadded::new(Mutex::new(Vec::new())),
+            spare_max,
         }
     }
 
@@ -170,7 +181,8 @@ impl<T> Line<T> {
             };
             if ours {
                 // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
-                return Spot { slot: unsafe { &(&(*block).slots)[place] }, mark: next };
+                let slot = unsafe { NonNull::from(&(&(*block).slots)[place]) };
+                return Spot { slot, mark: next, line: PhantomData };
             }
         }
     }
@@ -178,11 +190,19 @@ impl<T> Line<T> {
     /// Makes the last slot of a block ours, and puts the next block there.
     #[cold]
     fn claim_last(&self, number: usize, block: *mut Block<T>) -> bool {
+        let tail = &*self.tail;
         if number % LAP == CAP {
-            sync::spin_loop();
+            let waits = || tail.number.load(Relaxed) == number;
+            let soon = (0..SPINS).any(|_| {
+                sync::spin_loop();
+                !waits()
+            });
+            if !soon {
+                // Whoever puts the block there is kept off its core.
+                thread::yield_now();
+            }
             return false;
         }
-        let tail = &*self.tail;
         // Before we own the slot, so that nobody waits for the allocator.
         let next = self.fresh();
         let passed = number.wrapping_add(1);
@@ -205,7 +225,7 @@ impl<T> Line<T> {
 
     fn keep(&self, block: Box<Block<T>>) {
         let mut spare = self.spare.lock();
-        if spare.len() < SPARE_MAX {
+        if spare.len() < self.spare_max {
             spare.push(block);
         }
     }

@@ -26,7 +26,7 @@ fn drain(line: &Line<Box<u32>>) -> Vec<u32> {
 #[test]
 fn two_pushers_get_slots_of_their_own_across_blocks() {
     check(3, || {
-        let line = Arc::new(Line::new());
+        let line = Arc::new(Line::new(1));
         line.push(Box::new(0));
         let other = pusher(&line, [10, 11]);
         line.push(Box::new(1));
@@ -43,7 +43,7 @@ fn two_pushers_get_slots_of_their_own_across_blocks() {
 #[test]
 fn taker_behind_a_pusher_gets_whole_entries_in_order() {
     check(4, || {
-        let line = Arc::new(Line::new());
+        let line = Arc::new(Line::new(1));
         let other = pusher(&line, [1, 2, 3]);
         let mut all: Vec<u32> = (0..3).filter_map(|_| line.pop()).map(|entry| *entry).collect();
         other();
@@ -56,7 +56,7 @@ fn taker_behind_a_pusher_gets_whole_entries_in_order() {
 #[test]
 fn block_that_was_left_is_used_again() {
     check(3, || {
-        let line = Arc::new(Line::new());
+        let line = Arc::new(Line::new(1));
         line.push(Box::new(1));
         line.push(Box::new(2));
         let other = pusher(&line, [3, 4, 5, 6]);
@@ -77,7 +77,7 @@ fn take_two(line: &Line<Box<u32>>) -> Vec<u32> {
 #[test]
 fn two_takers_do_not_share_an_entry() {
     check(3, || {
-        let line = Arc::new(Line::new());
+        let line = Arc::new(Line::new(1));
         (1..4).for_each(|e| line.push(Box::new(e)));
         let other = thread::spawn({
             let line = line.clone();
@@ -94,7 +94,7 @@ fn two_takers_do_not_share_an_entry() {
 #[test]
 fn claimed_while_closing_is_taken_back() {
     loom::model(|| {
-        let pool = Arc::new((Line::new(), Idle::new(1)));
+        let pool = Arc::new((Line::new(1), Idle::new(1)));
         let pusher = thread::spawn({
             let pool = pool.clone();
             move || {
@@ -115,14 +115,20 @@ fn claimed_while_closing_is_taken_back() {
     });
 }
 
-/// What was pushed before is seen: a line is not empty for one who comes after the push.
+/// Entries that are left when the line goes are dropped, each once.
 #[test]
 fn line_dropped_with_entries_drops_them() {
     loom::model(|| {
-        let line = Arc::new(Line::new());
-        let other = pusher(&line, [1, 2, 3]);
-        other();
+        let entry = loom::sync::Arc::new(());
+        let line = Arc::new(Line::new(1));
+        let pusher = thread::spawn({
+            let (line, entry) = (line.clone(), entry.clone());
+            move || (0..3).for_each(|_| line.push(entry.clone()))
+        });
+        pusher.join().unwrap();
         assert!(!line.is_empty());
-        assert_eq!(line.len(), 3);
+        assert_eq!((line.len(), loom::sync::Arc::strong_count(&entry)), (3, 4));
+        drop(line);
+        assert_eq!(loom::sync::Arc::strong_count(&entry), 1);
     });
 }

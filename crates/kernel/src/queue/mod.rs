@@ -117,6 +117,10 @@ pub enum Discipline {
     },
 }
 
+/// Used blocks of 4 KiB that a line keeps: the one that everyone pushes to, and each other.
+const SPARE_MANY: usize = 1024;
+const SPARE_FEW: usize = 16;
+
 /// A queue in the order of a discipline.
 #[allow(clippy::large_enum_variant, reason = "there are few, and the largest is the usual one")]
 pub(crate) enum Queue {
@@ -126,9 +130,9 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
-    fn new(discipline: Discipline) -> Queue {
+    fn new(discipline: Discipline, spare_max: usize) -> Queue {
         match discipline {
-            Discipline::Fifo | Discipline::Stealing => Queue::Fifo(Line::new()),
+            Discipline::Fifo | Discipline::Stealing => Queue::Fifo(Line::new(spare_max)),
             Discipline::Priority { ageing } => Queue::Priority(PriorityQueue::new(ageing)),
             Discipline::Feedback { levels, .. } => Queue::Feedback(FeedbackQueue::new(levels)),
         }
@@ -182,6 +186,8 @@ impl Queue {
 pub(crate) struct Queues {
     /// The one shared queue, and the back of the line under `Stealing`.
     pub(crate) global: CachePadded<Queue>,
+    /// Under `Stealing`, those who have used up a quantum (see [`crate::worker`]).
+    pub(crate) spent: Option<CachePadded<Queue>>,
     /// One per worker, unless the placement is `Any`.
     pub(crate) inboxes: Vec<CachePadded<Queue>>,
     /// One per worker under `Stealing`.
@@ -195,8 +201,12 @@ impl Queues {
         stealers: Vec<Stealer<Entry>>,
     ) -> Queues {
         Queues {
-            global: CachePadded::new(Queue::new(discipline)),
-            inboxes: (0..inboxes).map(|_| CachePadded::new(Queue::new(discipline))).collect(),
+            global: CachePadded::new(Queue::new(discipline, SPARE_MANY)),
+            spent: (discipline == Discipline::Stealing)
+                .then(|| CachePadded::new(Queue::new(discipline, SPARE_FEW))),
+            inboxes: (0..inboxes)
+                .map(|_| CachePadded::new(Queue::new(discipline, SPARE_FEW)))
+                .collect(),
             stealers,
         }
     }
@@ -204,6 +214,7 @@ impl Queues {
     /// Whether nothing waits anywhere. Exact for whoever fences before.
     pub(crate) fn all_empty(&self) -> bool {
         self.global.is_empty()
+            && self.spent.as_ref().is_none_or(|spent| spent.is_empty())
             && self.inboxes.iter().all(|inbox| inbox.is_empty())
             && self.stealers.iter().all(Stealer::is_empty)
     }
@@ -211,6 +222,7 @@ impl Queues {
     /// How many entries wait.
     pub(crate) fn len(&self) -> usize {
         self.global.len()
+            + self.spent.as_ref().map_or(0, |spent| spent.len())
             + self.inboxes.iter().map(|inbox| inbox.len()).sum::<usize>()
             + self.stealers.iter().map(Stealer::len).sum::<usize>()
     }
@@ -219,6 +231,7 @@ impl Queues {
     pub(crate) fn take_any(&self) -> Option<Entry> {
         self.global
             .pop_surely()
+            .or_else(|| self.spent.as_ref()?.pop_surely())
             .or_else(|| self.inboxes.iter().find_map(|inbox| inbox.pop_surely()))
             .or_else(|| self.stealers.iter().find_map(Stealer::steal))
     }

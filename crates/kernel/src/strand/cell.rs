@@ -187,9 +187,7 @@ impl<R> Reader<R> {
 
 impl<R> Drop for Reader<R> {
     fn drop(&mut self) {
-        if let Found::Value(value) = self.take() {
-            drop(value);
-        }
+        let value = self.take();
         let taken = if self.taken { TAKEN } else { 0 };
         let word = &self.cell().word;
         // If the writer has left, nobody sees whether we leave.
@@ -200,6 +198,8 @@ impl<R> Drop for Reader<R> {
             // SAFETY: the writer left before us.
             unsafe { free(self.cell, self.taken) };
         }
+        // Foreign code, so it comes last.
+        drop(value);
     }
 }
 

@@ -86,17 +86,22 @@ impl Timers {
 
     /// Replaces whom a pending timer tells. False: it has fired.
     pub(crate) fn redirect(&self, key: Key, waker: &Waker) -> bool {
-        let mut state = self.0.lock();
-        match state.wheel.get_mut(key) {
-            Some(Alarm::Waker(old)) if old.will_wake(waker) => true,
-            Some(alarm) => {
-                let old = std::mem::replace(alarm, Alarm::Waker(waker.clone()));
-                drop(state);
-                drop(old);
+        if let Some(Alarm::Waker(old)) = self.0.lock().wheel.get_mut(key)
+            && old.will_wake(waker)
+        {
+            return true;
+        }
+        // Cloned and dropped outside of the lock: wakers are anybody's code.
+        let mut alarm = Alarm::Waker(waker.clone());
+        let found = match self.0.lock().wheel.get_mut(key) {
+            Some(old) => {
+                std::mem::swap(old, &mut alarm);
                 true
             }
             None => false,
-        }
+        };
+        drop(alarm);
+        found
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -8,7 +8,7 @@
 //! or hand off to each other can not starve a third.
 
 mod held;
-mod next;
+pub(crate) mod next;
 mod search;
 mod turns;
 
@@ -71,6 +71,10 @@ pub(crate) struct Worker {
     /// Virtual time used by this turn, and by this window: only in simulations.
     turn_nanos: Cell<Nanos>,
     window_nanos: Cell<Nanos>,
+    /// Whether the window was opened for the turn that is next or now.
+    fresh: Cell<bool>,
+    /// Virtual time used by others since one who has used up a quantum was served.
+    favoured: Cell<Nanos>,
     /// A strand that this turn has claimed, to run next. Its turn is ours.
     held: Cell<Option<StrandRef>>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
@@ -147,6 +151,8 @@ impl Worker {
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
             window_nanos: Cell::new(0),
+            fresh: Cell::new(false),
+            favoured: Cell::new(0),
             held: Cell::new(None),
             outer: AtomicPtr::new(ptr::null_mut()),
             spare: RefCell::new(Vec::new()),
@@ -287,3 +293,6 @@ impl Worker {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -7,18 +7,25 @@
 //! What keeps that fair: once the window's quantum is spent, the worker's own entries join the
 //! line and it serves the head of the line. And every so many turns, also within a quantum, it
 //! looks at the global queue first, and half-way between at its own oldest entry.
+//!
+//! Who has used up a quantum waits in a line of its own, so that those who want a short turn now and
+//! then do not wait for a whole quantum of each who never ends. It is served when nothing else
+//! waits, every so many turns, and once others have been served before it for some quanta.
 
-use std::iter;
+use std::{iter, ptr::NonNull};
 
 use crate::{
     attributes::Rank, entry::Entry, queue::Queue, record::EventKind,
-    sync::atomic::Ordering::Relaxed, worker::Worker,
+    sync::atomic::Ordering::Relaxed, worker::Worker, world::Nanos,
 };
 
 /// The worker looks at the global queue first every so many turns.
 pub(super) const GLOBAL_EVERY: u32 = if cfg!(any(loom, shuttle)) { 5 } else { 61 };
 /// And half-way between, at its own oldest entry.
 const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
+
+/// Those who have used up a quantum wait while others are served for so many quanta.
+pub(crate) const FAVOUR: Nanos = 16;
 
 /// So many entries of a worker's own deque join the line when its quantum is spent.
 const JOIN_MAX: usize = 64;
@@ -38,9 +45,9 @@ impl Worker {
 
     /// Our newest entry, which stays where it is until its turn has begun.
     #[inline(always)]
-    pub(super) fn take_newest(&self) -> Option<*mut Entry> {
+    pub(super) fn take_newest(&self) -> Option<NonNull<Entry>> {
         self.near.set(self.near.get().saturating_sub(1));
-        self.deque.take().map(|slot| slot.with_mut(<*mut _>::cast))
+        self.deque.take()
     }
 
     pub(super) fn pop_newest(&self) -> Option<Entry> {
@@ -60,7 +67,8 @@ impl Worker {
         match self.countdown.get() {
             0 => {
                 self.countdown.set(GLOBAL_EVERY);
-                self.opened_window(self.head_of_line().or_else(|| self.oldest()))
+                self.head_of_spent()
+                    .or_else(|| self.opened_window(self.head_of_line().or_else(|| self.oldest())))
             }
             OLDEST_AT => {
                 self.countdown.set(OLDEST_AT - 1);
@@ -80,6 +88,11 @@ impl Worker {
 
     /// From the line that everyone shares: a batch of it, the oldest on top.
     pub(super) fn next_in_line(&self) -> Option<Entry> {
+        if self.owes_spent()
+            && let Some(entry) = self.head_of_spent()
+        {
+            return Some(entry);
+        }
         let entry = self.inbox().and_then(Queue::pop).or_else(|| {
             let Queue::Fifo(global) = &*self.shared.queues.global else { return None };
             let entry = global.take_batch(&self.deque)?;
@@ -87,15 +100,34 @@ impl Worker {
             self.batch_arrived();
             Some(entry)
         });
-        self.opened_window(entry)
+        self.opened_window(entry).or_else(|| self.head_of_spent())
+    }
+
+    /// From the line of those who have used up a quantum.
+    fn head_of_spent(&self) -> Option<Entry> {
+        let entry = self.shared.queues.spent.as_ref()?.pop();
+        self.favoured.set(0);
+        self.opened_window_of(entry, true)
+    }
+
+    /// Whether those who have used up a quantum come first now. The monitor says so, or in a
+    /// simulation the virtual time that others have used.
+    fn owes_spent(&self) -> bool {
+        self.slot().owes_spent.load(Relaxed)
+            || self.favoured.get() >= FAVOUR * self.shared.config.quantum
     }
 
     /// The quantum is spent: the head of the line.
     #[cold]
     pub(super) fn next_in_fairness(&self) -> Option<Entry> {
         self.join_the_line();
-        let entry = self.head_of_batch().or_else(|| self.head_of_line()).or_else(|| self.oldest());
-        self.opened_window(entry)
+        let others = || {
+            self.opened_window(
+                self.head_of_batch().or_else(|| self.head_of_line()).or_else(|| self.oldest()),
+            )
+        };
+        let spent = || self.head_of_spent();
+        if self.owes_spent() { spent().or_else(others) } else { others().or_else(spent) }
     }
 
     /// The quantum is spent: what waits on our own deque goes to the back of the line, in the
@@ -116,9 +148,14 @@ impl Worker {
         for _ in 0..self.deque.len().saturating_sub(near) {
             batch.extend(self.oldest());
         }
-        let others = iter::from_fn(|| self.oldest()).take(JOIN_MAX);
+        let others: Vec<Entry> = iter::from_fn(|| self.oldest()).take(JOIN_MAX).collect();
         self.near.set(near.saturating_sub(JOIN_MAX));
-        let mut moved = false;
+        // For a moment it was in nobody's queue.
+        let mut moved = !batch.is_empty();
+        if self.near.get() == 0 {
+            // Nothing lies on top of it any more: it keeps its place before the line.
+            batch.drain(..).for_each(|entry| self.deque.push(entry));
+        }
         for entry in batch.into_iter().rev().chain(others) {
             let rank = entry.peek().map_or_else(Rank::default, |strand| strand.header().rank);
             line.push(entry, &rank);
@@ -180,8 +217,14 @@ impl Worker {
 
     #[inline]
     pub(super) fn opened_window(&self, entry: Option<Entry>) -> Option<Entry> {
+        self.opened_window_of(entry, false)
+    }
+
+    #[inline]
+    fn opened_window_of(&self, entry: Option<Entry>, spent: bool) -> Option<Entry> {
         if entry.is_some() {
-            self.slot().new_window();
+            self.slot().new_window(spent);
+            self.fresh.set(true);
             self.spent.set(0);
             self.window_nanos.set(0);
         }

@@ -43,8 +43,8 @@ impl Worker {
             } else if rounds < SPIN_MAX {
                 thread::yield_now();
             } else {
-                self.note_park(now());
-                match searching.park(self.id, || self.may_take_anything(), anything) {
+                let sleeps = || self.note_park(now());
+                match searching.park(self.id, || self.may_take_anything(), anything, sleeps) {
                     Parked::Search(again) => searching = again,
                     Parked::Closed => return None,
                 }
@@ -73,6 +73,7 @@ impl Worker {
         let queues = &self.shared.queues;
         self.slot().asked() != 0
             || !queues.global.is_empty()
+            || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
             || queues.stealers.iter().any(|deque| !deque.is_empty())
             || queues.inboxes.iter().enumerate().any(|(owner, inbox)| {
                 !inbox.is_empty() && (owner == self.id || self.shared.slots[owner].is_occupied())

@@ -48,7 +48,7 @@ impl Worker {
         while self.slot().asked() == 0 && self.may_take_newest() {
             let Some(entry) = self.take_newest() else { return };
             // SAFETY: it is ours, and its job leaves the slot before it pushes anything there.
-            self.run(unsafe { Entry::open(entry) });
+            self.run(unsafe { Entry::open(entry.as_ptr()) });
         }
     }
 
@@ -60,6 +60,7 @@ impl Worker {
         let mut entry = ManuallyDrop::new(entry);
         // SAFETY: it is ours, stays here, and is not used afterwards.
         self.run(unsafe { Entry::open(&raw mut *entry) });
+        self.fresh.set(false);
         true
     }
 
@@ -97,7 +98,7 @@ impl Worker {
         match strand.state().pop() {
             Pop::Run => return Some(strand),
             Pop::Requeue => {
-                self.to_the_back(strand);
+                self.to_the_back(strand, Place::Back);
             }
             Pop::Stale => {}
             Pop::Free => strand.free(),
@@ -106,10 +107,10 @@ impl Worker {
         None
     }
 
-    fn to_the_back(&self, strand: StrandRef) {
+    fn to_the_back(&self, strand: StrandRef, place: Place) {
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank;
-        self.shared.place_in(Some(self), Entry::strand(strand), &rank, Place::Back);
+        self.shared.place_in(Some(self), Entry::strand(strand), &rank, place);
     }
 
     /// A worker that was paused or stopped while it held a claim gives it back.
@@ -192,7 +193,9 @@ impl Worker {
     pub(super) fn enter_turn_with_inbox(&self) {
         let inbox = &self.shared.queues.inboxes[self.id];
         if self.slot().enter_turn_with_inbox(|| !inbox.is_empty()) {
-            self.shared.placed();
+            // Nothing is taken back here: drops are foreign code, which could push over a job that
+            // still lies in its slot. Whoever dealt it, or whoever closed, takes it back.
+            let _ = self.shared.idle.placed(|| self.shared.clock.now());
         }
     }
 
@@ -267,16 +270,23 @@ impl Worker {
             After::Yield => strand.state().requeue(),
             After::End => strand.state().end(given_back.into()),
         };
-        self.rest(strand, rest);
+        // Who came into another's window has not had a quantum of its own.
+        let whole = self.fresh.replace(false);
+        let spent = self.stealing && whole && self.slot().expired.load(Relaxed);
+        self.rest_in(strand, rest, if spent { Place::Spent } else { Place::Back });
         claimed
     }
 
-    #[inline]
     pub(super) fn rest(&self, strand: StrandRef, rest: Rest) {
+        self.rest_in(strand, rest, Place::Back);
+    }
+
+    #[inline]
+    fn rest_in(&self, strand: StrandRef, rest: Rest, place: Place) {
         match rest {
             Rest::Push => {
                 self.shared.stamp(Some(self), strand);
-                self.to_the_back(strand);
+                self.to_the_back(strand, place);
             }
             Rest::Free => strand.free(),
             Rest::Nothing => {}
@@ -305,6 +315,9 @@ impl Worker {
     pub(crate) fn pass(&self, nanos: Nanos) {
         self.turn_nanos.set(self.turn_nanos.get().saturating_add(nanos));
         self.window_nanos.set(self.window_nanos.get().saturating_add(nanos));
+        if !self.slot().is_in_spent_turn() {
+            self.favoured.set(self.favoured.get().saturating_add(nanos));
+        }
         if self.window_nanos.get() >= self.shared.config.quantum {
             self.slot().expired.store(true, Relaxed);
         }
