@@ -163,7 +163,7 @@ impl Builder {
         seed: u64,
     ) -> Result<Plan, BuildError> {
         let workers = self.worker_count()?;
-        let config = self.config()?;
+        let config = self.config(seed)?;
         let deques: Vec<deque::Worker<Entry>> =
             (0..workers).map(|_| deque::Worker::new_lifo()).collect();
         let stealers = if config.discipline == Discipline::Stealing {
@@ -187,7 +187,7 @@ impl Builder {
         Ok(Plan { shared, workers, name })
     }
 
-    fn config(&self) -> Result<Config, BuildError> {
+    fn config(&self, seed: u64) -> Result<Config, BuildError> {
         let quantum = match self.discipline {
             Discipline::Feedback { levels: 0, .. } => return Err(BuildError::NoLevels),
             Discipline::Feedback { slice, .. } => slice,
@@ -211,6 +211,7 @@ impl Builder {
             quantum: world::nanos(quantum),
             budget: self.budget.unwrap_or(u64::MAX),
             name: self.name.clone().unwrap_or_else(|| "shiftwork".to_owned()),
+            seed,
         })
     }
 
