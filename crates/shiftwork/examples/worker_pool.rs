@@ -1,14 +1,18 @@
-//! A pool of workers, some of whose jobs are bad: a worker dies of one, and another takes its
-//! place.
+//! A supervised pool of workers: some jobs are bad, a worker dies of one, and a new one comes.
 //!
 //! ```text
-//!     foreman   spawns the workers, linked to it, and a new one for each that dies
-//!    ╱   │   ╲
-//!   w    w    w ──Next──► queue   knows the jobs, and who has which
+//!   supervisor, rest for one
+//!   ├── queue                    knows the jobs, and who has which
+//!   └── supervisor, one for one
+//!       ├── worker 0 ──Next──► queue
+//!       ├── worker 1
+//!       └── worker 2
 //! ```
 //!
-//! A worker has nothing that is worth saving: the queue monitors it, and when it dies with a job,
-//! the job goes to another one, once. What kills two is not given to a third.
+//! A worker has nothing that is worth saving: it is started again by itself, a little later each time
+//! it fails. The queue monitors those who have a job, and gives the job of a dead one to another,
+//! once: what kills two is not given to a third. Should the queue fail, the workers, which need it,
+//! are started again after it.
 //!
 //! ```text
 //! cargo run --example worker_pool
@@ -23,17 +27,15 @@ use std::{
 use shiftwork::{
     Runtime,
     process::{
-        Addr, Context, Event, ExitReason, MonitorId, Pid, Processes, Reply, STOP_TIMEOUT, block_on,
+        Backoff, ChildSpec, Context, Event, ExitReason, MonitorId, Pid, Processes, Reply,
+        Supervisor, block_on,
     },
 };
 
+const QUEUE: &str = "queue";
 const WORKERS: usize = 3;
 const ATTEMPTS_MAX: u32 = 2;
-
-struct Job {
-    text: &'static str,
-    attempts: u32,
-}
+const JOBS: [&str; 8] = ["84/2", "7/0", "100/4", "many/few", "9/3", "tea", "-8/2", "1/1"];
 
 enum Queue {
     /// A worker is free. The reply is a job, when there is one.
@@ -49,43 +51,42 @@ enum Queue {
     Results(Reply<Vec<(&'static str, Result<i64, ExitReason>)>>),
 }
 
-async fn queue(mut ctx: Context<Queue>, jobs: Vec<&'static str>) {
-    let mut waiting: VecDeque<Job> = jobs.iter().map(|&text| Job { text, attempts: 0 }).collect();
+/// A job, and how many workers have tried it.
+type Job = (&'static str, u32);
+
+async fn queue(mut ctx: Context<Queue>) {
+    let mut waiting: VecDeque<Job> = JOBS.map(|text| (text, 0)).into();
     let mut taken: HashMap<Pid, (Job, MonitorId)> = HashMap::new();
-    let mut free: VecDeque<(Pid, Reply<&'static str>)> = VecDeque::new();
+    let mut free = VecDeque::new();
     let mut results = Vec::new();
     let mut asker = None;
     loop {
         match ctx.event().await {
             Event::Message(Queue::Next { worker, reply }) => free.push_back((worker, reply)),
             Event::Message(Queue::Done { worker, result }) => {
-                let (job, monitor) = taken.remove(&worker).expect("it is done with what it has");
+                let ((text, _), monitor) = taken.remove(&worker).expect("it has a job");
                 ctx.demonitor(worker, monitor);
-                results.push((job.text, Ok(result)));
+                results.push((text, Ok(result)));
             }
             Event::Message(Queue::Results(reply)) => asker = Some(reply),
             Event::Down { pid, reason, .. } => match taken.remove(&pid) {
-                Some((job, _)) if job.attempts < ATTEMPTS_MAX => waiting.push_back(job),
-                Some((job, _)) => results.push((job.text, Err(reason))),
+                Some((job, _)) if job.1 < ATTEMPTS_MAX => waiting.push_back(job),
+                Some((job, _)) => results.push((job.0, Err(reason))),
                 None => {}
             },
             Event::Cancel => return,
             _ => {}
         }
-        while !waiting.is_empty()
-            && let Some((worker, reply)) = free.pop_front()
-        {
-            let mut job = waiting.pop_front().expect("there is one");
-            // A reply that comes too late: the worker has died while it waited.
-            if reply.send(job.text).is_ok() {
-                job.attempts += 1;
-                // If it is dead already we are told at once.
-                taken.insert(worker, (job, ctx.monitor(worker)));
-            } else {
-                waiting.push_front(job);
-            }
+        while let Some((text, attempts)) = waiting.pop_front() {
+            let Some((worker, reply)) = free.pop_front() else {
+                waiting.push_front((text, attempts));
+                break;
+            };
+            // If the worker is dead, we are told at once, and the job is tried again.
+            let _ = reply.send(text);
+            taken.insert(worker, ((text, attempts + 1), ctx.monitor(worker)));
         }
-        if results.len() == jobs.len()
+        if results.len() == JOBS.len()
             && let Some(reply) = asker.take()
         {
             let _ = reply.send(std::mem::take(&mut results));
@@ -93,15 +94,18 @@ async fn queue(mut ctx: Context<Queue>, jobs: Vec<&'static str>) {
     }
 }
 
-async fn worker(ctx: Context<()>, queue: Addr<Queue>) -> Result<(), Box<dyn Error>> {
+async fn worker(ctx: Context<()>) -> Result<(), Box<dyn Error>> {
     let worker = ctx.pid();
-    while let Ok(text) = queue.call(|reply| Queue::Next { worker, reply }).await {
+    // By name: after a restart the queue has another address.
+    let queue = ctx.runtime().named(QUEUE).and_then(|pid| ctx.runtime().find(pid));
+    let queue = queue.ok_or("there is no queue")?;
+    loop {
+        let text = queue.call(|reply| Queue::Next { worker, reply }).await?;
         ctx.sleep(Duration::from_millis(5)).await;
         // What is wrong with a job ends the worker: it need not think about what state it is in.
         let result = divide(text)?;
-        let _ = queue.send(Queue::Done { worker, result });
+        queue.send(Queue::Done { worker, result })?;
     }
-    Ok(())
 }
 
 /// Fails over anything that is not a division, and panics over one by zero.
@@ -110,36 +114,27 @@ fn divide(text: &str) -> Result<i64, Box<dyn Error>> {
     Ok(a.parse::<i64>()? / b.parse::<i64>()?)
 }
 
-/// Keeps so many workers alive, and counts those that it had to replace.
-async fn foreman(mut ctx: Context<Reply<usize>>, queue: Addr<Queue>) {
-    ctx.trap_exits(true);
-    let hire = |ctx: &Context<_>| {
-        let queue = queue.clone();
-        ctx.spawn(move |ctx| worker(ctx, queue)).is_ok()
+fn pool() -> Supervisor {
+    let workers = || {
+        let hurry = Backoff { first: Duration::from_millis(5), ..Backoff::default() };
+        let workers = (0..WORKERS).map(|n| ChildSpec::new(format!("worker {n}"), worker));
+        // More than 20 failures in a second are not the fault of the jobs.
+        Supervisor::one_for_one()
+            .children(workers)
+            .backoff(hurry)
+            .intensity(20, Duration::from_secs(1))
     };
-    let mut replaced = 0;
-    for _ in 0..WORKERS {
-        hire(&ctx);
-    }
-    loop {
-        match ctx.event().await {
-            Event::Message(reply) => drop(reply.send(replaced)),
-            Event::Exit { reason, .. } if !reason.is_orderly() => {
-                replaced += usize::from(hire(&ctx));
-            }
-            Event::Cancel => return,
-            _ => {}
-        }
-    }
+    Supervisor::rest_for_one()
+        .child(ChildSpec::new("queue", queue).name(QUEUE))
+        .child(ChildSpec::supervisor("workers", workers))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::new()?;
-    let jobs = vec!["84/2", "7/0", "100/4", "many/few", "9/3", "tea", "-8/2", "1/1"];
-    let queue = runtime.process().name("queue").spawn(move |ctx| queue(ctx, jobs))?;
-    let theirs = queue.clone();
-    let foreman = runtime.process().name("foreman").spawn(|ctx| foreman(ctx, theirs))?;
+    let pool = pool().spawn(&runtime)?;
+    block_on(pool.ready())?;
 
+    let queue = block_on(pool.child("queue"))?.ok_or("the queue does not run")?;
     let mut results = block_on(queue.call(Queue::Results))?;
     results.sort_by_key(|(job, _)| *job);
     for (job, result) in results {
@@ -148,9 +143,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(reason) => println!("{job:>8} given up: {reason}"),
         }
     }
-    println!("{} workers had to be replaced", block_on(foreman.call(|reply| reply))?);
-    let report = block_on(runtime.stop_processes(STOP_TIMEOUT));
-    println!("{} processes were left, and ended in good order", report.orderly);
+    pool.stop();
+    println!("the pool has ended: {}", block_on(pool.exited()));
     runtime.shutdown();
     Ok(())
 }
