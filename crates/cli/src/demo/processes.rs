@@ -1,11 +1,11 @@
-//! The processes' part of the demo: a ring, a desk with a crowd, calls, state machines, and a team
-//! whose members die.
+//! The processes' part of the demo: a ring, a desk with a crowd, calls, state machines, and a
+//! supervised team whose members die.
 
 use std::time::Duration;
 
 use shiftwork::process::{
-    Addr, Context, Event, InitContext, MailboxKind, Payload, Process, ProcessError, Processes,
-    Reply, SpawnError, StepOutput,
+    Addr, Backoff, ChildSpec, Context, Event, InitContext, MailboxKind, Payload, Process,
+    ProcessError, Processes, Reply, SpawnError, StepOutput, Supervisor, SupervisorError,
 };
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     strands::work,
 };
 
-pub(crate) fn start(stage: &Stage) -> Result<Vec<Part>, SpawnError> {
+pub(crate) fn start(stage: &Stage) -> Result<Vec<Part>, SupervisorError> {
     Ok(vec![ring(stage)?, desk(stage)?, calls(stage)?, metronomes(stage)?, team(stage)?])
 }
 
@@ -155,34 +155,28 @@ fn metronomes(stage: &Stage) -> Result<Part, SpawnError> {
     Ok(part)
 }
 
-/// Members that die now and then, and one who is linked to them and brings up others.
-fn team(stage: &Stage) -> Result<Part, SpawnError> {
+/// Members that die now and then, and the supervisor that starts them again.
+fn team(stage: &Stage) -> Result<Part, SupervisorError> {
     const MEMBERS: u64 = 5;
-    let (part, tally) = Part::new("a team with mortal members", "replaced");
-    stage.handle.process().name("leader").trap_exits().spawn(
-        move |mut ctx: Context<()>| async move {
-            let hire = |ctx: &Context<()>, life: Duration| {
-                let member = move |mut ctx: Context<()>| async move {
-                    // Nobody writes: this is over when its time is, or when it is asked to end.
-                    if ctx.receive_within(life).await.is_err() {
-                        std::panic::panic_any(DELIBERATE);
-                    }
-                };
-                ctx.spawn(member).is_ok()
-            };
-            for n in 0..MEMBERS {
-                hire(&ctx, Duration::from_millis(500 + 100 * n));
+    let (part, tally) = Part::new("a supervised team of 5", "starts");
+    let members = (0..MEMBERS).map(|n| {
+        let (tally, life) = (tally.clone(), Duration::from_millis(500 + 100 * n));
+        let member = move |mut ctx: Context<()>| async move {
+            tally.add(1);
+            // Nobody writes: this is over when its time is, or when it is asked to end.
+            if ctx.receive_within(life).await.is_err() {
+                std::panic::panic_any(DELIBERATE);
             }
-            loop {
-                match ctx.event().await {
-                    Event::Exit { reason, .. } if !reason.is_orderly() => {
-                        tally.add(u64::from(hire(&ctx, Duration::from_secs(1))));
-                    }
-                    Event::Cancel => return,
-                    _ => {}
-                }
-            }
-        },
-    )?;
+        };
+        let name = format!("member {n}");
+        ChildSpec::new(name.as_str(), member).name(name)
+    });
+    let (first, max) = (Duration::from_millis(100), Duration::from_millis(400));
+    Supervisor::one_for_one()
+        .name("team")
+        .children(members)
+        .backoff(Backoff { first, max, ..Backoff::default() })
+        .unlimited_restarts()
+        .spawn(&stage.handle)?;
     Ok(part)
 }
