@@ -117,10 +117,11 @@ fn divide(text: &str) -> Result<i64, Box<dyn Error>> {
 fn pool() -> Supervisor {
     let workers = || {
         let hurry = Backoff { first: Duration::from_millis(5), ..Backoff::default() };
-        let workers = (0..WORKERS).map(|n| ChildSpec::new(format!("worker {n}"), worker));
+        // An idle one waits for a reply, and would not hear that it is asked to end: it is killed.
+        let child = |n| ChildSpec::new(format!("worker {n}"), worker).stop_within(Duration::ZERO);
         // More than 20 failures in a second are not the fault of the jobs.
         Supervisor::one_for_one()
-            .children(workers)
+            .children((0..WORKERS).map(child))
             .backoff(hurry)
             .intensity(20, Duration::from_secs(1))
     };
