@@ -41,8 +41,13 @@ fn the_demo_without_a_terminal_ends_by_itself_with_a_summary_and_no_escapes() {
         assert!(output.status.success(), "{discipline}: {errors}");
         assert!(errors.is_empty(), "{discipline}: {errors}");
         assert!(!text.contains('\x1b'), "{discipline}: {text}");
-        for row in ["turns", "steals", "hand-offs", "panics contained"] {
+        let rows =
+            ["turns", "steals", "hand-offs", "panics contained", "messages", "busiest processes"];
+        for row in rows {
             assert!(text.contains(row), "{discipline} does not tell {row}: {text}");
         }
+        // One of the team may just have died.
+        let stopped = text.lines().find(|line| line.contains("processes stopped")).unwrap();
+        assert!(stopped.contains(" 0 killed, 0 still in a turn"), "{discipline}: {stopped}");
     }
 }

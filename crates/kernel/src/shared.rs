@@ -28,7 +28,7 @@ use crate::{
     tenant::Tenants,
     timer::Timers,
     worker::{self, Worker},
-    world::{Clock, Nanos},
+    world::{Clock, Nanos, SharedDice},
 };
 
 sync::thread_cell! {
@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) quantum: Nanos,
     pub(crate) budget: u64,
     pub(crate) name: String,
+    /// For [`Shared::chance`].
+    pub(crate) seed: u64,
 }
 
 pub(crate) struct Shared {
@@ -51,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) idle: CachePadded<Idle>,
     pub(crate) slots: Vec<Arc<CachePadded<Slot>>>,
     pub(crate) clock: Clock,
+    pub(crate) chance: SharedDice,
     pub(crate) timers: Timers,
     pub(crate) recorder: Recorder,
     pub(crate) joiners: Joiners,
@@ -90,6 +93,7 @@ impl Shared {
         events: Option<Mutex<Events>>,
     ) -> Shared {
         Shared {
+            chance: SharedDice::seeded(config.seed),
             config,
             queues,
             idle: CachePadded::new(Idle::new(workers)),

@@ -56,6 +56,14 @@ impl Clock {
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 
+const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
 impl Dice {
     pub(crate) fn seeded(seed: u64) -> Dice {
         Dice(seed)
@@ -68,17 +76,29 @@ impl Dice {
 
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(GAMMA);
+        mix(self.0)
     }
 
     /// A number below `n`, which is not 0.
     #[inline]
     pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+}
+
+/// The same for all threads of a runtime, one after the other.
+#[derive(Debug)]
+pub(crate) struct SharedDice(AtomicU64);
+
+impl SharedDice {
+    pub(crate) fn seeded(seed: u64) -> SharedDice {
+        // Another stream than those of the workers.
+        SharedDice(AtomicU64::new(mix(seed ^ 0xC4A9_CE00)))
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        mix(self.0.fetch_add(GAMMA, Relaxed).wrapping_add(GAMMA))
     }
 }
 

@@ -340,6 +340,9 @@ fn replayed_run_is_that_one_seed_only() {
 fn number_of_seeds_is_another_when_the_variable_says_so() {
     let (passed, said) = child(&[("SHIFTWORK_SEEDS", "3")]);
     assert!(passed && said.contains("seed 2 runs") && !said.contains("seed 3 runs"), "{said}");
+    let (passed, said) = child(&[("SHIFTWORK_SEED", "4"), ("SHIFTWORK_SEEDS", "2")]);
+    assert!(passed && said.contains("seed 5 runs") && !said.contains("seed 6 runs"), "{said}");
+    assert!(!said.contains("seed 3 runs"), "{said}");
     let (passed, said) = child(&[("SHIFTWORK_SEEDS", "three")]);
     assert!(!passed && said.contains("SHIFTWORK_SEEDS is \"three\"; set it to a number"));
 }

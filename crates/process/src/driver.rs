@@ -49,6 +49,17 @@ impl ProcessBuilder<'_> {
     }
 }
 
+/// Runs a [`Process`] as this process, with no values and no deadline.
+pub(crate) async fn drive<P: Process>(
+    ctx: Context<Payload>,
+    process: P,
+    method: String,
+    input: Payload,
+) -> ExitReason {
+    let mut driver = Driver::new(ctx, process, None);
+    driver.run(BTreeMap::new(), None, &method, input).await
+}
+
 /// A process with its open yields. Dropping it closes the process, whatever happened.
 struct Driver<P: Process> {
     ctx: Context<Payload>,

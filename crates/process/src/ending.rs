@@ -1,17 +1,24 @@
 //! The end of a process: what is closed, and who is told, in which order.
 //!
-//! The mailbox is closed first, so that senders are told from now on; then the exit is marked, so
-//! that nobody links or watches any more without hearing of it; then the pid, the name and the
-//! groups are given up; and last those who are tied to it are told.
+//! The mailbox is closed first, so that senders are told from now on; then the pid, the name and the
+//! groups are given up, so that whoever hears of the exit finds nothing of it there; then the exit is
+//! marked, so that nobody links or watches any more without hearing of it; and last those who are
+//! tied to it are told.
 
-use std::{mem::ManuallyDrop, task::Waker};
+use std::{
+    mem::{self, ManuallyDrop},
+    sync::Arc,
+    task::Waker,
+};
 
 use kernel::{Handle, JoinError, StrandWith};
 
 use crate::{
     core::{Core, Front, State},
     exit::ExitReason,
-    link, names, system,
+    link, names,
+    pid::Pid,
+    system,
 };
 
 /// Ends a process. The handle that the table had is the caller's to give back.
@@ -27,8 +34,12 @@ pub(crate) unsafe fn exit<M: Send>(
     // SAFETY: the caller holds the turn.
     unsafe { front.mail().close() };
     let core = &front.core;
-    let state = core.mark_exit(&reason);
+    let names = core.if_extras(|state| (state.name.take(), mem::take(&mut state.groups)));
+    if let Some((name, groups)) = names {
+        give_up(runtime, core.pid(), name, groups);
+    }
     let own = system::of(runtime).table.leave(runtime, core.pid());
+    let state = core.mark_exit(&reason);
     if let Some(state) = state {
         tell(&own, state, &reason);
     }
@@ -36,15 +47,19 @@ pub(crate) unsafe fn exit<M: Send>(
 }
 
 #[cold]
-fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
-    let pid = own.pid();
-    let system = system::of(own.runtime());
-    if let Some(name) = state.name {
+fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<str>>) {
+    let system = system::of(runtime);
+    if let Some(name) = name {
         names::release(system, &name, pid);
     }
-    for group in state.groups {
+    for group in groups {
         names::leave(system, &group, pid);
     }
+}
+
+#[cold]
+fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
+    let pid = own.pid();
     for other in state.links {
         link::remove(&other, own);
         link::tell(&other, own, reason.clone());

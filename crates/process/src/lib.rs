@@ -58,6 +58,10 @@
 //! [`monitor`](Context::monitor) is told, and nothing else. Children are linked unless
 //! [`detached`](ProcessBuilder::detached). Signals never wait behind messages.
 //!
+//! **Supervisors.** A [`Supervisor`] starts children in order, starts them again when they fail, with a
+//! delay that grows, and stops them in the reverse order. When there is no end to it, it fails itself,
+//! and its own supervisor may try the same one level up.
+//!
 //! **State machines.** What is not written as a future implements [`Process`]: events in, commands
 //! out. Commands go to handlers ([`Processes::handle_command`], and
 //! [`Processes::handle_blocking`] for what may block).
@@ -98,6 +102,7 @@ mod shutdown;
 mod signal;
 mod spawn;
 mod step;
+mod supervisor;
 mod sync;
 mod system;
 mod table;
@@ -122,4 +127,9 @@ pub use reply::{LateReply, Reply};
 pub use shutdown::{STOP_TIMEOUT, StopReport};
 pub use spawn::{BOUND, BOUND_MAX, MailboxKind, ProcessBuilder};
 pub use step::{InitContext, Process, ProcessError, Status, StepOutput, UnknownMethod};
+pub use supervisor::{
+    Backoff, CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, ChildCounts, ChildInfo, ChildKind, ChildSpec,
+    ChildStart, ChildState, RESTART_PERIOD, RESTARTS_MAX, Restart, Strategy, Supervisor,
+    SupervisorError, SupervisorHandle,
+};
 pub use wait::{Exited, SendWait, block_on};

@@ -16,6 +16,7 @@ use crate::{
     names,
     payload::Payload,
     pid::Pid,
+    sync::Mutex,
     system::{self, System},
 };
 
@@ -59,6 +60,8 @@ pub struct ProcessBuilder<'a> {
     attributes: Attributes,
     values: BTreeMap<String, Payload>,
     deadline: Option<Duration>,
+    /// Where its pid is noted.
+    note: Option<Arc<Mutex<Vec<Pid>>>>,
 }
 
 impl<'a> ProcessBuilder<'a> {
@@ -74,12 +77,19 @@ impl<'a> ProcessBuilder<'a> {
             attributes: Attributes::default(),
             values: BTreeMap::new(),
             deadline: None,
+            note: None,
         }
     }
 
     pub(crate) fn child_of(mut self, parent: &StrandWith<Core>) -> ProcessBuilder<'a> {
         self.parent = Some(parent.pid());
         self.link = Some(parent.clone());
+        self
+    }
+
+    /// Notes its pid when it is spawned.
+    pub(crate) fn noted(mut self, note: &Arc<Mutex<Vec<Pid>>>) -> ProcessBuilder<'a> {
+        self.note = Some(note.clone());
         self
     }
 
@@ -146,8 +156,17 @@ impl<'a> ProcessBuilder<'a> {
         F: FnOnce(Context<M>) -> Fut + Send + 'static,
         Fut: Future<Output: Outcome> + Send + 'static,
     {
-        let ProcessBuilder { runtime, name, mailbox, parent, link, traps, mut attributes, .. } =
-            self;
+        let ProcessBuilder {
+            runtime,
+            name,
+            mailbox,
+            parent,
+            link,
+            traps,
+            mut attributes,
+            note,
+            ..
+        } = self;
         let (bound, drops) = match mailbox {
             MailboxKind::Bounded(bound) => (bound, false),
             MailboxKind::DropOldest(bound) => (bound, true),
@@ -183,6 +202,9 @@ impl<'a> ProcessBuilder<'a> {
         });
         if let (Err(_), Some(name)) = (&made, registered) {
             names::release(system, &name, pid);
+        }
+        if let (Ok(_), Some(note)) = (&made, note) {
+            note.lock().push(pid);
         }
         made
     }

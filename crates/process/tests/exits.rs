@@ -61,8 +61,9 @@ fn cancel_asks_and_the_process_decides() {
         pending::<()>().await;
     });
     let stubborn = stubborn.unwrap();
-    stubborn.send(9).ok();
+    // In this order: a message that is there first may be read first.
     stubborn.cancel();
+    stubborn.send(9).unwrap();
     let _ = told.next();
     assert!(stubborn.is_alive());
     stubborn.kill();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use common::{channel, idler, runtime};
 use process::{
-    Context, MailboxKind, Payload, Pid, ProcessState, Processes, SendError, SpawnError, block_on,
+    Context, MailboxKind, Payload, Pid, ProcessState, Processes, Reply, SendError, SpawnError,
+    block_on,
 };
 
 #[test]
@@ -26,6 +27,26 @@ fn a_name_finds_its_process_until_it_exits() {
     block_on(clerk.exited());
     assert_eq!(runtime.named("clerk"), None);
     runtime.process().name("clerk").spawn(|_: Context<()>| async {}).unwrap();
+}
+
+/// Also while the exit is under way: hence so many rounds, and the eager look.
+#[test]
+fn whoever_hears_of_an_exit_finds_pid_name_and_group_given_up() {
+    let runtime = runtime(2);
+    for _ in 0..2_000 {
+        let builder = runtime.process().name("clerk");
+        let clerk = builder.spawn(|mut ctx: Context<Reply<()>>| async move {
+            ctx.join_group("clerks");
+            let reply = ctx.receive().await.unwrap();
+            reply.send(()).unwrap();
+        });
+        let clerk = clerk.unwrap();
+        block_on(clerk.call(|reply| reply)).unwrap();
+        while clerk.exit_reason().is_none() {}
+        assert_eq!(runtime.named("clerk"), None);
+        assert_eq!(runtime.group("clerks"), []);
+        assert!(runtime.process_info(clerk.pid()).is_none());
+    }
 }
 
 #[test]

@@ -82,3 +82,8 @@ pub use kernel::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// And so do the programs of the guide to processes.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/processes.md")]
+struct GuideToProcesses;

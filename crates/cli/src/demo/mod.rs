@@ -3,7 +3,9 @@
 //! Each part of Shiftwork adds itself here with one module that starts its share of the load and
 //! says what came of it (see [`part`]). One runtime runs them all; the main thread watches.
 
+mod census;
 mod part;
+mod processes;
 mod screen;
 mod strands;
 mod summary;
@@ -22,11 +24,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use shiftwork::{Discipline, Runtime};
+use shiftwork::{
+    Discipline, Runtime,
+    process::{Processes, block_on},
+};
 
 use part::{Part, Stage};
 use screen::Screen;
-use view::Sample;
+use view::{Canvas, Sample};
 
 /// A redraw about so often looks alive and costs nothing to speak of.
 const FRAME: Duration = Duration::from_millis(100);
@@ -101,9 +106,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let last = watch(&title, options.seconds, &runtime, &parts, &interrupted)?;
 
     stage.close();
+    let stopped = block_on(runtime.stop_processes(PATIENCE));
     let end = runtime.shutdown_timeout(PATIENCE);
     let reports = reports.lock().expect("nobody panics here");
-    let mut text = summary::text(&last, &parts, &reports);
+    let mut text = summary::text(&last, &parts, &stopped, &reports);
     if let Err(late) = end {
         text.push_str(&format!("\n{late}\n"));
     }
@@ -112,7 +118,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The parts of Shiftwork that exist, each with its share of the load.
 fn start_parts(stage: &Stage) -> Result<Vec<Part>> {
-    strands::start(stage).context("could not start the strands")
+    let mut parts = strands::start(stage).context("could not start the strands")?;
+    parts.extend(processes::start(stage).context("could not start the processes")?);
+    Ok(parts)
 }
 
 /// Shows what happens until the time is over or somebody presses Ctrl-C.
@@ -144,9 +152,10 @@ fn watch(
             let now = Sample::take(elapsed, runtime, parts);
             let before = recent.front().expect("at least one sample is kept");
             if live {
-                screen.redraw(&view::frame(title, length, before, &now, parts, colour))?;
+                let canvas = Canvas { colour, lines_max: screen.lines_max() };
+                screen.redraw(&view::frame(title, length, before, &now, parts, &canvas))?;
             } else {
-                screen.lines(&[view::line(before, &now)])?;
+                screen.lines(&[view::line(before, &now, parts)])?;
             }
             recent.push_back(now);
             while recent.len() > 1 && recent[1].at + WINDOW <= elapsed + period {

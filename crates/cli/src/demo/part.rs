@@ -36,6 +36,8 @@ pub(crate) struct Part {
     pub(crate) name: &'static str,
     /// What is counted, in the plural.
     pub(crate) unit: &'static str,
+    /// So many messages between processes each of them takes.
+    messages_each: u64,
     count: Tally,
 }
 
@@ -46,11 +48,20 @@ pub(crate) struct Tally(Arc<AtomicU64>);
 impl Part {
     pub(crate) fn new(name: &'static str, unit: &'static str) -> (Part, Tally) {
         let count = Tally::default();
-        (Part { name, unit, count: count.clone() }, count)
+        (Part { name, unit, messages_each: 0, count: count.clone() }, count)
+    }
+
+    pub(crate) fn with_messages(self, messages_each: u64) -> Part {
+        Part { messages_each, ..self }
     }
 
     pub(crate) fn count(&self) -> u64 {
         self.count.0.load(Ordering::Relaxed)
+    }
+
+    /// How many messages `count` of them stand for.
+    pub(crate) fn messages(&self, count: u64) -> u64 {
+        count * self.messages_each
     }
 }
 
@@ -60,8 +71,8 @@ impl Tally {
     }
 }
 
-/// What a strand says when it panics only to show that nothing comes of it.
-pub(crate) const DELIBERATE: &str = "this strand panics on purpose";
+/// What a strand or a process says when it panics only to show that nothing comes of it.
+pub(crate) const DELIBERATE: &str = "it panics on purpose";
 
 /// Keeps deliberate panics off the screen; the runtime reports them anyway.
 pub(crate) fn silence_deliberate_panics() {

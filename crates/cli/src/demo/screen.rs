@@ -20,13 +20,21 @@ impl Screen {
         Screen { live, lines_drawn: 0 }
     }
 
-    /// Draws over the picture before.
+    /// How many lines a picture may have, where the terminal tells: the last one is the cursor's.
+    pub(crate) fn lines_max(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        usize::from(size.ws_row).checked_sub(1).filter(|lines| *lines > 0)
+    }
+
+    /// Draws over the picture before. What is too tall for the terminal is cut, since there is no
+    /// way back to a line that has left it.
     pub(crate) fn redraw(&mut self, lines: &[String]) -> io::Result<()> {
         let mut text = String::from(HIDE_CURSOR);
         text.push_str(WRAP_OFF);
         if self.lines_drawn > 0 {
             text.push_str(&format!("\x1b[{}F", self.lines_drawn));
         }
+        let lines = &lines[..lines.len().min(self.lines_max().unwrap_or(usize::MAX))];
         for line in lines {
             text.push_str(line);
             text.push_str(CLEAR_TO_END_OF_LINE);

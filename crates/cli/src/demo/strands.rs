@@ -189,7 +189,7 @@ fn wake_every(stage: &Stage, period: Duration, strands: Vec<Strand>) -> Result<(
 }
 
 /// Keeps a core busy for about so many microseconds.
-fn work(micros: u32) {
+pub(crate) fn work(micros: u32) {
     let mut x = 0x9E37_79B9_u32;
     for _ in 0..micros * 400 {
         x ^= x << 13;

@@ -1,14 +1,23 @@
 //! What came of it all: the lines that stay on the screen.
 
+use shiftwork::process::StopReport;
+
 use super::{
+    census::Census,
     part::Part,
     view::{Sample, quantile, thousands},
 };
 
 /// More of them say nothing new.
 const REPORTS_SHOWN_MAX: usize = 3;
+const BUSIEST_SHOWN_MAX: usize = 3;
 
-pub(crate) fn text(last: &Sample, parts: &[Part], reports: &[String]) -> String {
+pub(crate) fn text(
+    last: &Sample,
+    parts: &[Part],
+    stopped: &StopReport,
+    reports: &[String],
+) -> String {
     let total = last.metrics.total();
     let seconds = last.at.as_secs_f64();
     let workers = match last.metrics.workers.len() {
@@ -36,6 +45,21 @@ pub(crate) fn text(last: &Sample, parts: &[Part], reports: &[String]) -> String 
     for (part, count) in parts.iter().zip(&last.counts) {
         row(part.name, format!("{} {}", thousands(*count), part.unit));
     }
+    let census = &last.census;
+    row("processes", format!("{}: {}", thousands(census.count()), census.states()));
+    let messages = last.messages(parts);
+    let per_second = (messages as f64 / seconds.max(0.001)) as u64;
+    row("messages", format!("{} ({} per second)", thousands(messages), thousands(per_second)));
+    if let Some((name, mailbox)) = census.fullest_mailbox() {
+        row("fullest mailbox at the end", format!("{name}, {mailbox}"));
+    }
+    // Since their birth: nobody was there before.
+    let busiest = census.busiest(&Census::default());
+    let busiest = busiest.iter().take(BUSIEST_SHOWN_MAX);
+    let busiest: Vec<String> =
+        busiest.map(|busy| format!("{} ({} turns)", busy.name, thousands(busy.steps))).collect();
+    row("busiest processes", busiest.join(", "));
+    row("processes stopped", stop_line(stopped));
     if !reports.is_empty() {
         text.push_str("\nReported meanwhile\n");
         for report in reports.iter().take(REPORTS_SHOWN_MAX) {
@@ -46,4 +70,11 @@ pub(crate) fn text(last: &Sample, parts: &[Part], reports: &[String]) -> String 
         }
     }
     text
+}
+
+fn stop_line(stopped: &StopReport) -> String {
+    let [orderly, failed, killed, left] =
+        [stopped.orderly, stopped.failed, stopped.killed, stopped.left]
+            .map(|n| thousands(n as u64));
+    format!("{orderly} when asked, {failed} failed, {killed} killed, {left} still in a turn")
 }

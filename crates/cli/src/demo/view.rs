@@ -4,11 +4,19 @@ use std::time::Duration;
 
 use shiftwork::{Metrics, Runtime, WorkerState};
 
-use super::part::Part;
+use super::{census::Census, part::Part};
 
 /// More workers than this would push the rest of the picture off a small terminal.
 const WORKERS_SHOWN_MAX: usize = 12;
+/// The busiest processes, so many of them.
+const BUSIEST_SHOWN_MAX: usize = 5;
 const BAR_WIDTH: usize = 16;
+
+/// What a picture is drawn on.
+pub(crate) struct Canvas {
+    pub(crate) colour: bool,
+    pub(crate) lines_max: Option<usize>,
+}
 
 /// All that the view knows of one moment.
 pub(crate) struct Sample {
@@ -16,6 +24,7 @@ pub(crate) struct Sample {
     pub(crate) metrics: Metrics,
     pub(crate) states: Vec<WorkerState>,
     pub(crate) counts: Vec<u64>,
+    pub(crate) census: Census,
 }
 
 impl Sample {
@@ -25,7 +34,13 @@ impl Sample {
             metrics: runtime.metrics(),
             states: runtime.workers(),
             counts: parts.iter().map(Part::count).collect(),
+            census: Census::take(runtime),
         }
+    }
+
+    /// How many messages processes have sent each other.
+    pub(crate) fn messages(&self, parts: &[Part]) -> u64 {
+        parts.iter().zip(&self.counts).map(|(part, count)| part.messages(*count)).sum()
     }
 }
 
@@ -36,9 +51,9 @@ pub(crate) fn frame(
     before: &Sample,
     now: &Sample,
     parts: &[Part],
-    colour: bool,
+    canvas: &Canvas,
 ) -> Vec<String> {
-    let paint = Paint(colour);
+    let paint = Paint(canvas.colour);
     let (at, length) = (now.at.as_secs_f64(), length.as_secs_f64());
     let mut lines = vec![
         format!("{}  {at:.1} of {length:.0} s", paint.bold(title)),
@@ -60,15 +75,30 @@ pub(crate) fn frame(
         ));
     }
     lines.push(String::new());
-    let waiting = now.metrics.total().waiting;
+    let messages = rate(before.messages(parts), now.messages(parts), seconds);
+    lines.push(format!("{} processes: {}", thousands(now.census.count()), now.census.states()));
+    let fullest = now.census.fullest_mailbox();
     lines.push(format!(
-        "waiting for a turn: half under {}, 99 of 100 under {}; {} queued, {} timers",
-        quantile(waiting.quantile(0.5)),
-        quantile(waiting.quantile(0.99)),
-        thousands(now.metrics.queued as u64),
-        thousands(now.metrics.timers as u64),
+        "{} messages/s, {} in mailboxes now{}",
+        thousands(messages),
+        thousands(now.census.messages_waiting()),
+        fullest.map_or_else(String::new, |(name, full)| format!(", most at {name}: {full}")),
     ));
-    lines.push(paint.dim("Ctrl-C ends it"));
+    let waiting = now.metrics.total().waiting;
+    let last = [
+        format!(
+            "waiting for a turn: half under {}, 99 of 100 under {}; {} queued, {} timers",
+            quantile(waiting.quantile(0.5)),
+            quantile(waiting.quantile(0.99)),
+            thousands(now.metrics.queued as u64),
+            thousands(now.metrics.timers as u64),
+        ),
+        paint.dim("Ctrl-C ends it"),
+    ];
+    // What a small terminal has no room for.
+    let room = canvas.lines_max.map_or(usize::MAX, |max| max.saturating_sub(lines.len() + 2));
+    lines.extend(busiest_lines(before, now, room, &paint));
+    lines.extend(last);
     lines
 }
 
@@ -94,8 +124,29 @@ fn worker_lines(before: &Sample, now: &Sample, paint: &Paint) -> Vec<String> {
     lines
 }
 
+/// The busiest processes, in so many lines at most.
+fn busiest_lines(before: &Sample, now: &Sample, room: usize, paint: &Paint) -> Vec<String> {
+    /// A blank line on each side, and the heading.
+    const AROUND: usize = 3;
+    let shown = room.saturating_sub(AROUND).min(BUSIEST_SHOWN_MAX);
+    if shown == 0 {
+        return Vec::new();
+    }
+    let seconds = (now.at - before.at).as_secs_f64();
+    let heading = "busiest processes   state         turns/s         mailbox";
+    let mut lines = vec![String::new(), paint.dim(heading)];
+    for busy in now.census.busiest(&before.census).into_iter().take(shown) {
+        let name: String = busy.name.chars().take(18).collect();
+        let turns = thousands(rate(0, busy.steps, seconds));
+        lines.push(format!("{name:<18}  {:<10} {turns:>10} {:>15}", busy.state, busy.mailbox));
+    }
+    // As many lines each time, so that those below stand still.
+    lines.resize(shown + AROUND, String::new());
+    lines
+}
+
 /// One line, for a log.
-pub(crate) fn line(before: &Sample, now: &Sample) -> String {
+pub(crate) fn line(before: &Sample, now: &Sample, parts: &[Part]) -> String {
     let seconds = (now.at - before.at).as_secs_f64();
     let workers = now.metrics.workers.iter().zip(&before.metrics.workers).enumerate();
     let workers: Vec<String> = workers
@@ -107,7 +158,14 @@ pub(crate) fn line(before: &Sample, now: &Sample) -> String {
             }
         })
         .collect();
-    format!("{:>5.1} s  {}", now.at.as_secs_f64(), workers.join("; "))
+    format!(
+        "{:>5.1} s  {}; {} processes: {} messages/s, {} in mailboxes",
+        now.at.as_secs_f64(),
+        workers.join("; "),
+        thousands(now.census.count()),
+        thousands(rate(before.messages(parts), now.messages(parts), seconds)),
+        thousands(now.census.messages_waiting()),
+    )
 }
 
 fn describe(state: &WorkerState) -> String {
@@ -200,6 +258,23 @@ mod tests {
         assert_eq!(quantile(Some(Duration::from_nanos(512))), "512 ns");
         assert_eq!(quantile(Some(Duration::from_micros(33))), "33 µs");
         assert_eq!(quantile(Some(Duration::from_micros(1_500))), "1.5 ms");
+    }
+
+    #[test]
+    fn a_small_terminal_gets_all_but_the_busiest_processes() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let [before, now] = [0, 1].map(|at| Sample::take(Duration::from_secs(at), &runtime, &[]));
+        let draw = |lines_max| {
+            let canvas = Canvas { colour: false, lines_max };
+            frame("title", Duration::from_secs(9), &before, &now, &[], &canvas)
+        };
+        let busiest = |lines: &[String]| lines.iter().any(|line| line.starts_with("busiest"));
+        let whole = draw(None);
+        assert!(busiest(&whole));
+        assert_eq!(draw(Some(whole.len())), whole);
+        let small = draw(Some(whole.len() - BUSIEST_SHOWN_MAX));
+        assert!(!busiest(&small) && small.len() < whole.len());
+        assert_eq!(small.last(), whole.last());
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl Builder {
         seed: u64,
     ) -> Result<Plan, BuildError> {
         let workers = self.worker_count()?;
-        let config = self.config()?;
+        let config = self.config(seed)?;
         let deques: Vec<Deque<Entry>> = (0..workers).map(|_| Deque::new()).collect();
         let stealers = if config.discipline == Discipline::Stealing {
             deques.iter().map(Deque::stealer).collect()
@@ -186,7 +186,7 @@ impl Builder {
         Ok(Plan { shared, workers, name })
     }
 
-    fn config(&self) -> Result<Config, BuildError> {
+    fn config(&self, seed: u64) -> Result<Config, BuildError> {
         let quantum = match self.discipline {
             Discipline::Feedback { levels: 0, .. } => return Err(BuildError::NoLevels),
             Discipline::Feedback { slice, .. } => slice,
@@ -210,6 +210,7 @@ impl Builder {
             quantum: world::nanos(quantum),
             budget: self.budget.unwrap_or(u64::MAX),
             name: self.name.clone().unwrap_or_else(|| "shiftwork".to_owned()),
+            seed,
         })
     }
 

@@ -314,6 +314,19 @@ impl Handle {
         })
     }
 
+    /// A random number, for jitter and the like, not for secrets. In a simulation it comes from the
+    /// seed, so that a run can be replayed.
+    ///
+    /// ```
+    /// let roll = |seed| kernel::Runtime::builder().simulate(seed).map(|s| (s.random(), s.random()));
+    /// assert_eq!(roll(1)?, roll(1)?);
+    /// assert_ne!(roll(1)?, roll(2)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn random(&self) -> u64 {
+        self.shared.chance.next()
+    }
+
     /// How many workers there are.
     pub fn worker_count(&self) -> usize {
         self.shared.slots.len()

@@ -3,7 +3,8 @@
 /// Runs `world` with `count` seeds: 0, 1, and so on.
 ///
 /// If it panics, the seed and a command that replays just that run are printed, and the panic
-/// goes on. `SHIFTWORK_SEED=n` runs one seed only, `SHIFTWORK_SEEDS=n` another number of them.
+/// goes on. `SHIFTWORK_SEED=n` runs one seed only, `SHIFTWORK_SEEDS=n` another number of them, and
+/// both together so many from that one on.
 ///
 /// ```
 /// use kernel::{Runtime, each_seed};
@@ -24,11 +25,11 @@ pub fn each_seed(count: u64, world: impl Fn(u64)) {
         let number = text.parse::<u64>();
         Some(number.unwrap_or_else(|_| panic!("{name} is {text:?}; set it to a number")))
     };
-    let seeds = match number("SHIFTWORK_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SHIFTWORK_SEEDS").unwrap_or(count),
+    let (first, seeds) = match (number("SHIFTWORK_SEED"), number("SHIFTWORK_SEEDS")) {
+        (Some(seed), seeds) => (seed, seeds.unwrap_or(1)),
+        (None, seeds) => (0, seeds.unwrap_or(count)),
     };
-    for seed in seeds {
+    for seed in first..first.saturating_add(seeds) {
         let guard = Announce(seed);
         world(seed);
         std::mem::forget(guard);
