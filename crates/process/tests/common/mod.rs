@@ -1,6 +1,7 @@
 //! What the tests share: runtimes, and channels that do not wait for ever.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
+pub(crate) mod ledger;
 pub(crate) mod tree;
 
 use std::{
