@@ -1,8 +1,9 @@
 //! The end of a process: what is closed, and who is told, in which order.
 //!
-//! The mailbox is closed first, so that senders are told from now on; then the exit is marked, so
-//! that nobody links or watches any more without hearing of it; then the pid, the name and the
-//! groups are given up; and last those who are tied to it are told.
+//! The mailbox is closed first, so that senders are told from now on; then the name and the groups
+//! are given up; then the exit is marked, so that nobody links or watches any more without hearing
+//! of it; then the pid is given up; and last those who are tied to it are told. The name comes
+//! before the mark, since whoever watches from then on is told at once, and may want the name.
 
 use std::{mem::ManuallyDrop, task::Waker};
 
@@ -27,6 +28,7 @@ pub(crate) unsafe fn exit<M: Send>(
     // SAFETY: the caller holds the turn.
     unsafe { front.mail().close() };
     let core = &front.core;
+    give_up_names(core, runtime);
     let state = core.mark_exit(&reason);
     let own = system::of(runtime).table.leave(runtime, core.pid());
     if let Some(state) = state {
@@ -35,16 +37,23 @@ pub(crate) unsafe fn exit<M: Send>(
     own
 }
 
+/// Gives up the name and the groups. Nobody takes any after this: that happens in turns only.
+#[inline]
+fn give_up_names(core: &Core, runtime: &Handle) {
+    let taken = core.if_extras(|state| (state.name.take(), std::mem::take(&mut state.groups)));
+    let Some((name, groups)) = taken else { return };
+    let (pid, system) = (core.pid(), system::of(runtime));
+    if let Some(name) = name {
+        names::release(system, &name, pid);
+    }
+    for group in groups {
+        names::leave(system, &group, pid);
+    }
+}
+
 #[cold]
 fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
     let pid = own.pid();
-    let system = system::of(own.runtime());
-    if let Some(name) = state.name {
-        names::release(system, &name, pid);
-    }
-    for group in state.groups {
-        names::leave(system, &group, pid);
-    }
     for other in state.links {
         link::remove(&other, own);
         link::tell(&other, own, reason.clone());

@@ -158,6 +158,29 @@ fn monitored_while_it_is_killed_is_told_of_once() {
 }
 
 #[test]
+fn told_of_an_exit_a_watcher_finds_the_name_and_the_group_free() {
+    check(|| {
+        let runtime = runtime();
+        let named = runtime.process().name("a").spawn(|mut ctx: Context<()>| async move {
+            ctx.join_group("all");
+            ctx.receive().await;
+        });
+        let named = named.unwrap();
+        let (tell, told) = channel();
+        let watched = named.clone();
+        let watcher = runtime.spawn_process(move |ctx: Context<()>| async move {
+            watched.exited().await;
+            let runtime = ctx.runtime();
+            tell.send((runtime.named("a"), runtime.group("all"))).unwrap();
+        });
+        watcher.unwrap();
+        let _ = named.send(());
+        assert_eq!(told.recv().unwrap(), (None, vec![]));
+        runtime.shutdown();
+    });
+}
+
+#[test]
 fn found_by_its_pid_while_it_exits_is_sent_to_or_unknown() {
     check(|| {
         let runtime = runtime();
