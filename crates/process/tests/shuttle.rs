@@ -5,6 +5,9 @@
 //! and scheduler.
 #![cfg(shuttle)]
 
+#[path = "shuttle/supervision.rs"]
+mod supervision;
+
 use kernel::{Handle, Runtime};
 use process::{Addr, Context, Event, ExitReason, MailboxKind, Pid, Processes, Reply, SendError};
 use shuttle::{

@@ -284,12 +284,11 @@ fn a_factory_that_takes_too_long_is_a_start_that_fails() {
         pending::<()>().await;
         addr
     });
-    let slow = slow.start_within(3 * S);
+    let slow = slow.start_within(3 * S).stop_within(S);
     let tree = Supervisor::one_for_one().child(slow).spawn(&simulation).unwrap();
     let error = ask!(simulation, tree.ready()).unwrap_err().to_string();
     assert!(error.ends_with("it did not start within 3s"), "{error}");
-    assert_eq!(simulation.now().as_secs(), 3);
-    simulation.run_for(S);
+    assert_eq!(simulation.now().as_secs(), 4, "what it left behind is stopped before that is said");
     assert!(simulation.processes().is_empty());
 }
 
