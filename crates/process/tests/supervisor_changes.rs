@@ -372,6 +372,51 @@ fn a_child_that_unties_itself_is_still_restarted() {
 }
 
 #[test]
+fn asked_for_more_changes_than_it_keeps_a_supervisor_says_so() {
+    let mut simulation = simulation();
+    let slow = ChildSpec::with_factory("slow", |start| async move {
+        start.runtime().sleep(10 * S).await;
+        start.process().spawn(|_: Context<()>| pending::<()>())
+    });
+    let tree = Supervisor::one_for_one().child(slow).spawn(&simulation).unwrap();
+    let mut asked = Vec::new();
+    for _ in 0..process::BOUND + 10 {
+        let tree = tree.clone();
+        asked.push(simulation.spawn(async move { tree.delete_child("none").await }).unwrap());
+        simulation.run_for(Duration::from_micros(10));
+    }
+    ask!(simulation, tree.ready()).unwrap_err();
+    simulation.run_for(20 * S);
+    let answers: Vec<_> = asked.into_iter().map(|mut asked| asked.join().unwrap()).collect();
+    let full = Err(SupervisorError::Call(CallError::Full));
+    assert_eq!(answers.iter().filter(|answer| **answer == unknown("none")).count(), process::BOUND);
+    assert_eq!(answers.iter().filter(|answer| **answer == full).count(), 10);
+}
+
+#[test]
+fn on_real_threads_a_child_that_is_killed_again_and_again_is_always_back() {
+    let runtime = common::runtime(2);
+    let (tell, told) = common::channel();
+    let child = ChildSpec::new("child", move |mut ctx: Context<()>| async move {
+        tell.send(ctx.pid()).unwrap();
+        ctx.receive().await;
+    });
+    let hasty = Supervisor::one_for_one().unlimited_restarts().backoff(Backoff::none());
+    let tree = hasty.child(child.name("child")).spawn(&runtime).unwrap();
+    let mut last = told.next();
+    for _ in 0..1000 {
+        assert!(runtime.kill_process(last));
+        let next = told.next();
+        assert_ne!(last, next);
+        last = next;
+    }
+    assert_eq!(process::block_on(tree.count_children()).unwrap().restarts, 1000);
+    tree.stop();
+    assert_eq!(process::block_on(tree.exited()), ExitReason::Shutdown);
+    assert!(runtime.named("child").is_none());
+}
+
+#[test]
 fn all_is_an_error_once_the_supervisor_has_exited() {
     let (mut simulation, journal) = (simulation(), Journal::default());
     let tree = pair(&mut simulation, &journal);

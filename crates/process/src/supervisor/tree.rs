@@ -26,6 +26,7 @@ use crate::{
     event::Event,
     exit::ExitReason,
     monitor::MonitorId,
+    spawn::BOUND,
     supervisor::{
         Strategy,
         backoff::Backoff,
@@ -138,6 +139,7 @@ impl Tree {
             Event::Message(Request::Which(reply)) => {
                 let _ = reply.send(handle::infos(&self.children)); // or nobody waits any more
             }
+            Event::Message(request) if self.later.len() == BOUND => request.refuse(),
             Event::Message(request) => self.later.push_back(request),
             Event::Down { monitor, .. } if self.leaving.remove(&monitor) => {}
             Event::Down { monitor, reason, .. } => {
