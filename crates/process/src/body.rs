@@ -95,7 +95,7 @@ where
             }
         };
         if let Some(started) = timed {
-            core.note_time(turn.now().saturating_sub(started).as_nanos() as u64);
+            own.note_time(turn.now().saturating_sub(started).as_nanos() as u64);
         }
         step
     }

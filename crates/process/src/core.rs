@@ -17,7 +17,7 @@ use kernel::StrandWith;
 use crate::{
     exit::ExitReason,
     mailbox::{
-        Gauge, Mailbox, Store,
+        Gauge, Inbox, Mailbox, Store,
         stack::{Pushed, Stack},
     },
     monitor::Watch,
@@ -26,7 +26,7 @@ use crate::{
     sync::{
         Mutex,
         atomic::{
-            AtomicPtr, AtomicU32, AtomicU64,
+            AtomicPtr, AtomicU64,
             Ordering::{AcqRel, Acquire, Relaxed},
         },
     },
@@ -47,24 +47,25 @@ pub(crate) const FOREIGN: u8 = 16;
 const CONTEXT_LEFT: u64 = 1 << 63;
 
 /// One turn in so many is timed.
-pub(crate) const SAMPLE: u64 = 64;
+pub(crate) const SAMPLE: u64 = 256;
 
+/// What senders write to comes first; the reader writes to the store behind, and once per turn to
+/// `steps`.
 #[repr(C)]
 pub(crate) struct Core {
+    inbox: Inbox,
+    gauge: Gauge,
+    /// When it was spawned, in milliseconds of the runtime's time.
+    born: u32,
     pid: Pid,
-    /// Who spawned it; 0 if no process did.
-    parent: u64,
     pub(crate) signals: Stack<Signal>,
     extras: AtomicPtr<Extras>,
     /// Turns taken, and CONTEXT_LEFT. Written in turns only.
     steps: AtomicU64,
     /// What depends on the type of its messages.
     kind: &'static Kind,
-    /// A moving average of the length of its turns, in nanoseconds; 0 before one was timed.
-    average: AtomicU32,
-    /// When it was spawned, in milliseconds of the runtime's time.
-    born: u32,
-    gauge: Gauge,
+    /// Who spawned it; 0 if no process did.
+    parent: u64,
 }
 
 /// The open part of a process's strand.
@@ -77,7 +78,19 @@ pub(crate) struct Front<M> {
 impl<M> Front<M> {
     #[inline]
     pub(crate) fn mail(&self) -> Mailbox<'_, M> {
-        Mailbox { gauge: &self.core.gauge, store: &self.store }
+        // SAFETY: this is the only place that knows the type, and it is the front's.
+        let stack = unsafe { self.core.inbox.of() };
+        Mailbox { gauge: &self.core.gauge, stack, store: &self.store }
+    }
+}
+
+impl<M> Front<M> {
+    /// Notes how long a turn took. For the turn itself.
+    pub(crate) fn note_time(&self, nanos: u64) {
+        let nanos = u32::try_from(nanos).unwrap_or(u32::MAX).max(1);
+        let average = self.store.average.load(Relaxed);
+        let next = if average == 0 { nanos } else { average - average / 8 + nanos / 8 };
+        self.store.average.store(next, Relaxed);
     }
 }
 
@@ -101,6 +114,8 @@ pub(crate) struct MailInfo {
     pub(crate) len: u32,
     pub(crate) bound: u32,
     pub(crate) dropped: u64,
+    /// How long a turn of the process takes, in nanoseconds; 0 if none was timed.
+    pub(crate) average: u32,
 }
 
 /// # Safety
@@ -109,7 +124,12 @@ unsafe fn mail_of<M: Send>(core: &Core) -> MailInfo {
     // SAFETY: a core is the first field of its front (`repr(C)`), and never anywhere else.
     let front = unsafe { &*ptr::from_ref(core).cast::<Front<M>>() };
     let mail = front.mail();
-    MailInfo { len: mail.len(), bound: mail.bound(), dropped: mail.dropped() }
+    MailInfo {
+        len: mail.len(),
+        bound: mail.bound(),
+        dropped: mail.dropped(),
+        average: front.store.average.load(Relaxed),
+    }
 }
 
 pub(crate) struct Extras(Mutex<State>);
@@ -142,15 +162,15 @@ impl Core {
         gauge: Gauge,
     ) -> Core {
         Core {
+            inbox: Inbox::new(),
+            gauge,
+            born,
             pid,
-            parent: parent.map_or(0, Pid::get),
             signals: Stack::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
             steps: AtomicU64::new(0),
             kind: const { &Kind { message: TypeId::of::<M>, mail: mail_of::<M> } },
-            average: AtomicU32::new(0),
-            born,
-            gauge,
+            parent: parent.map_or(0, Pid::get),
         }
     }
 
@@ -204,14 +224,6 @@ impl Core {
         self.steps.load(Relaxed) & CONTEXT_LEFT != 0
     }
 
-    /// Notes how long a turn took. For the turn itself.
-    pub(crate) fn note_time(&self, nanos: u64) {
-        let nanos = u32::try_from(nanos).unwrap_or(u32::MAX).max(1);
-        let average = self.average.load(Relaxed);
-        let next = if average == 0 { nanos } else { average - average / 8 + nanos / 8 };
-        self.average.store(next, Relaxed);
-    }
-
     pub(crate) fn takes<M: 'static>(&self) -> bool {
         (self.kind.message)() == TypeId::of::<M>()
     }
@@ -227,7 +239,7 @@ impl Core {
 
     /// How long all turns took together, as far as the timed ones tell.
     pub(crate) fn cpu_nanos(&self) -> Option<u64> {
-        let average = self.average.load(Relaxed);
+        let average = self.mail().average;
         (average > 0).then(|| u64::from(average).saturating_mul(self.steps()))
     }
 

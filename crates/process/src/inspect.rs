@@ -53,7 +53,7 @@ pub struct ProcessInfo {
     pub groups: Vec<String>,
     /// How long ago it was spawned.
     pub age: Duration,
-    /// How much time its turns took, estimated from one in 64 of them; `None` before the first
+    /// How much time its turns took, estimated from one in 256 of them; `None` before the first
     /// such.
     pub cpu_time: Option<Duration>,
     /// Whether exits of links come as events.

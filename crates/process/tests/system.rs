@@ -109,7 +109,7 @@ fn inspection_shows_what_a_process_does() {
     while info().state != ProcessState::Idle {}
     assert_eq!((info().steps, info().mailbox_len, info().mailbox_bound), (1, 0, Some(1024)));
     assert_eq!((info().parent, info().monitors, info().cancelled), (None, 0, false));
-    for _ in 0..200 {
+    for _ in 0..300 {
         let steps = info().steps;
         idler.send(()).unwrap();
         while info().steps == steps {}

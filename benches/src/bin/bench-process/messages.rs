@@ -14,34 +14,36 @@ const RING: u64 = 1000;
 const SENDERS: u64 = 100;
 const FAN_IN: u64 = 8_000_000;
 
-struct Ball {
-    left: u64,
-    from: Addr<Ball>,
+enum Ball {
+    /// Whom to play with.
+    Meet(Addr<Ball>),
+    /// So many are left.
+    Hit(u64),
 }
 
-/// Two processes that send one message back and forth.
+/// Two processes that send one message back and forth. They get to know each other first.
 pub(crate) fn ping_pong(args: &Args, runtime: &Runtime) -> Line {
     let messages = args.items(MESSAGES);
     args.time_per_item(OURS, "ns/message", messages, || {
         let done = Tally::leaked();
         let player = move |mut ctx: Context<Ball>| async move {
-            while let Some(ball) = ctx.receive().await {
-                if ball.left == 0 {
-                    done.add();
-                    break;
+            let Some(Ball::Meet(other)) = ctx.receive().await else { return };
+            while let Some(Ball::Hit(left)) = ctx.receive().await {
+                if left > 0 {
+                    let _ = other.hand_off(Ball::Hit(left - 1));
                 }
-                let back = Ball { left: ball.left - 1, from: ctx.addr() };
-                let last = ball.left == 1;
-                ball.from.hand_off(back).expect("the other waits");
-                if last {
+                if left <= 1 {
+                    done.add();
                     break;
                 }
             }
         };
         let one = runtime.spawn_process(player).expect("the runtime runs");
         let other = runtime.spawn_process(player).expect("the runtime runs");
-        one.send(Ball { left: messages, from: other }).expect("it waits");
-        done.wait_for(1);
+        one.send(Ball::Meet(other.clone())).expect("it waits");
+        other.send(Ball::Meet(one.clone())).expect("it waits");
+        one.send(Ball::Hit(messages)).expect("it waits");
+        done.wait_for(2);
     })
 }
 

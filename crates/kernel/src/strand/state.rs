@@ -207,11 +207,12 @@ impl State {
     pub(crate) fn give_back(&self) -> Rest {
         self.step(|word| {
             debug_assert!(word & FILLED != 0, "gave back a strand that nobody fills");
+            // Nothing was touched meanwhile, so there is nothing to release.
             if word & LINKED == 0 {
                 let (to, rest) = to_the_back(word);
-                return (to, Release, rest);
+                return (to, Relaxed, rest);
             }
-            ((word & !WOKEN) - RUNNING + QUEUED, Release, Rest::Nothing)
+            ((word & !WOKEN) - RUNNING + QUEUED, Relaxed, Rest::Nothing)
         })
     }
 
@@ -291,9 +292,9 @@ impl State {
         last
     }
 
-    /// Counts so many handles less, of which the caller keeps at least one.
+    /// Counts so many handles less. The caller keeps at least one, which releases for all.
     pub(crate) fn release_many(&self, handles: u64) {
-        let word = self.0.fetch_sub(handles * HANDLE, Release);
+        let word = self.0.fetch_sub(handles * HANDLE, Relaxed);
         debug_assert!(word / HANDLE > handles, "released handles that were not counted");
     }
 

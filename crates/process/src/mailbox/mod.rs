@@ -31,7 +31,7 @@
 pub(crate) mod stack;
 
 use std::{
-    mem::{self, MaybeUninit},
+    mem::{self, ManuallyDrop, MaybeUninit},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     ptr,
 };
@@ -58,16 +58,17 @@ struct Ends<M>(*mut Node<M>, *mut Node<M>);
 /// Where messages lie. What is known of them is in a [`Gauge`] beside it.
 pub(crate) struct Store<M> {
     slot: UnsafeCell<Bytes>,
-    stack: Stack<M>,
     /// Where messages wait instead of on the stack, if the oldest is to be dropped when it is full.
     ring: Option<Box<Ring<M>>>,
     backlog: UnsafeCell<Ends<M>>,
+    /// The length of the backlog; those who may not look at it may read this.
+    waiting: AtomicU32,
+    /// A moving average of the length of the process's turns; 0 before one was timed.
+    pub(crate) average: AtomicU32,
 }
 
 /// What is known of a mailbox without the type of its messages, and the flags of its process.
 pub(crate) struct Gauge {
-    /// The length of the backlog; those who may not look at it may read this.
-    waiting: AtomicU32,
     /// How many messages may wait; 0 for no bound.
     bound: u16,
     /// The slot holds a message.
@@ -78,18 +79,39 @@ pub(crate) struct Gauge {
 impl Gauge {
     /// For so many messages; 0 for no bound.
     pub(crate) fn new(bound: u16, flags: u8) -> Gauge {
-        Gauge {
-            waiting: AtomicU32::new(0),
-            bound,
-            full: AtomicBool::new(false),
-            flags: AtomicU8::new(flags),
-        }
+        Gauge { bound, full: AtomicBool::new(false), flags: AtomicU8::new(flags) }
     }
 }
 
-/// A mailbox: a store with its gauge.
+/// The way in, before the type of messages is known.
+#[repr(transparent)]
+pub(crate) struct Inbox(ManuallyDrop<Stack<Untyped>>);
+
+/// Stands for a type of messages.
+pub(crate) struct Untyped;
+
+impl Inbox {
+    pub(crate) fn new() -> Inbox {
+        Inbox(ManuallyDrop::new(Stack::new()))
+    }
+
+    /// The stack of a mailbox for messages of type `M`.
+    ///
+    /// # Safety
+    /// It is always called with the same `M`.
+    #[inline]
+    pub(crate) unsafe fn of<M>(&self) -> &Stack<M> {
+        // SAFETY: a stack is one word, whatever it holds (`repr(transparent)`); all nodes on this
+        // one are of the caller's type.
+        unsafe { &*ptr::from_ref(self).cast::<Stack<M>>() }
+    }
+}
+
+/// A mailbox: what senders write to, what is known, and where messages lie. Senders and the
+/// reader write to different cache lines.
 pub(crate) struct Mailbox<'a, M> {
     pub(crate) gauge: &'a Gauge,
+    pub(crate) stack: &'a Stack<M>,
     pub(crate) store: &'a Store<M>,
 }
 
@@ -114,9 +136,10 @@ impl<M> Store<M> {
         };
         Store {
             slot: UnsafeCell::new(MaybeUninit::uninit()),
-            stack: Stack::new(),
             ring: drops_above.map(ring),
             backlog: UnsafeCell::new(Ends(ptr::null_mut(), ptr::null_mut())),
+            waiting: AtomicU32::new(0),
+            average: AtomicU32::new(0),
         }
     }
 }
@@ -125,7 +148,7 @@ impl<M: Send> Mailbox<'_, M> {
     const FITS: bool = mem::size_of::<M>() <= SLOT && mem::align_of::<M>() <= 8;
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.store.stack.is_closed()
+        self.stack.is_closed()
     }
 
     /// Whether messages go to the slot and the stack.
@@ -149,7 +172,7 @@ impl<M: Send> Mailbox<'_, M> {
     pub(crate) fn len(&self) -> u32 {
         let slot = u32::from(self.gauge.full.load(Relaxed));
         let ring = self.store.ring.as_ref().map_or(0, |ring| ring.messages.len() as u32);
-        self.store.stack.len() + self.gauge.waiting.load(Relaxed) + slot + ring
+        self.stack.len() + self.store.waiting.load(Relaxed) + slot + ring
     }
 
     #[inline]
@@ -160,13 +183,17 @@ impl<M: Send> Mailbox<'_, M> {
     /// How many more nodes the stack may have than it may have now.
     #[inline]
     fn room(&self) -> u32 {
-        self.bound().saturating_sub(self.gauge.waiting.load(Relaxed))
+        match self.bound() {
+            // Not even looked at: the reader writes to it.
+            u32::MAX => u32::MAX,
+            bound => bound.saturating_sub(self.store.waiting.load(Relaxed)),
+        }
     }
 
     /// Whether a sender would be refused.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.store.stack.len() >= self.room()
+        self.stack.len() >= self.room()
     }
 
     /// Puts a message on the stack.
@@ -176,7 +203,7 @@ impl<M: Send> Mailbox<'_, M> {
     #[inline]
     pub(crate) fn push(&self, message: M) -> Result<Pushed, (Refused, M)> {
         match &self.store.ring {
-            None => self.store.stack.push(message, self.room()),
+            None => self.stack.push(message, self.room()),
             Some(ring) => self.push_on_ring(ring, message),
         }
     }
@@ -184,14 +211,14 @@ impl<M: Send> Mailbox<'_, M> {
     /// Puts a message in whatever the bound says. False: it is closed, and the message dropped.
     pub(crate) fn push_late(&self, message: M) -> bool {
         match &self.store.ring {
-            None => self.store.stack.push(message, u32::MAX).is_ok(),
+            None => self.stack.push(message, u32::MAX).is_ok(),
             Some(ring) => self.push_on_ring(ring, message).is_ok(),
         }
     }
 
     #[cold]
     fn push_on_ring(&self, ring: &Ring<M>, message: M) -> Result<Pushed, (Refused, M)> {
-        if self.store.stack.is_closed() {
+        if self.stack.is_closed() {
             return Err((Refused::Closed, message));
         }
         if ring.messages.force_push(message).is_some() {
@@ -212,12 +239,12 @@ impl<M: Send> Mailbox<'_, M> {
         count: u32,
     ) -> Result<Pushed, Refused> {
         // SAFETY: by the caller's promise.
-        unsafe { self.store.stack.push_chain(newest, oldest, count, self.room()) }
+        unsafe { self.stack.push_chain(newest, oldest, count, self.room()) }
     }
 
     /// How many messages a sender may push at once.
     pub(crate) fn free(&self) -> u32 {
-        self.room().saturating_sub(self.store.stack.len())
+        self.room().saturating_sub(self.stack.len())
     }
 
     /// Whether whoever was putting something into the slot is done. The turn that reads it acquires.
@@ -234,7 +261,7 @@ impl<M: Send> Mailbox<'_, M> {
     /// `hand_off_with`.
     #[inline]
     pub(crate) unsafe fn leave(&self, message: M) {
-        if Self::FITS && !self.gauge.full.load(Relaxed) && self.store.stack.is_empty() {
+        if Self::FITS && !self.gauge.full.load(Relaxed) && self.stack.is_empty() {
             self.store.slot.with_mut(|slot| {
                 // SAFETY: the slot is ours by the caller's promise, it is empty, and `M` fits.
                 unsafe { slot.cast::<M>().write(message) };
@@ -242,7 +269,7 @@ impl<M: Send> Mailbox<'_, M> {
             self.gauge.full.store(true, Release);
         } else {
             // A process that is queued or claimed has not exited, so its stack is open.
-            let _ = self.store.stack.push(message, u32::MAX);
+            let _ = self.stack.push(message, u32::MAX);
         }
     }
 
@@ -252,8 +279,8 @@ impl<M: Send> Mailbox<'_, M> {
     /// The caller holds the strand's turn, here and for all functions below.
     #[inline]
     pub(crate) unsafe fn settle(&self) {
-        let spill = self.gauge.waiting.load(Relaxed) != 0 && self.gauge.full.load(Acquire);
-        if !spill && self.store.stack.is_empty() {
+        let spill = self.store.waiting.load(Relaxed) != 0 && self.gauge.full.load(Acquire);
+        if !spill && self.stack.is_empty() {
             return;
         }
         // SAFETY: by the caller's promise, also that the slot is full.
@@ -262,7 +289,7 @@ impl<M: Send> Mailbox<'_, M> {
                 if spill {
                     push_back(backlog, new_node(self.empty_slot()));
                 }
-                append(backlog, self.store.stack.take());
+                append(backlog, self.stack.take());
             });
         }
     }
@@ -277,10 +304,10 @@ impl<M: Send> Mailbox<'_, M> {
             // SAFETY: by the caller's promise nobody else touches it.
             let ends = unsafe { &mut *ends };
             let mut chain =
-                Chain { head: ends.0, tail: ends.1, len: self.gauge.waiting.load(Relaxed) };
+                Chain { head: ends.0, tail: ends.1, len: self.store.waiting.load(Relaxed) };
             let result = user(&mut chain);
             *ends = Ends(chain.head, chain.tail);
-            self.gauge.waiting.store(chain.len, Relaxed);
+            self.store.waiting.store(chain.len, Relaxed);
             result
         })
     }
@@ -295,12 +322,12 @@ impl<M: Send> Mailbox<'_, M> {
             // SAFETY: by the caller's promise, and the slot is full.
             return Some(unsafe { self.empty_slot() });
         }
-        if self.gauge.waiting.load(Relaxed) == 0 && self.store.stack.is_empty() {
+        if self.store.waiting.load(Relaxed) == 0 && self.stack.is_empty() {
             return self.store.ring.as_ref().and_then(|ring| ring.messages.pop());
         }
         let take = |backlog: &mut Chain<M>| {
             if backlog.len == 0 {
-                *backlog = self.store.stack.take();
+                *backlog = self.stack.take();
             }
             pop_front(backlog)
         };
@@ -316,7 +343,7 @@ impl<M: Send> Mailbox<'_, M> {
         // SAFETY: by the caller's promise.
         unsafe { self.unsettle() };
         let mut find = |backlog: &mut Chain<M>| {
-            append(backlog, self.store.stack.take());
+            append(backlog, self.stack.take());
             if let Some(ring) = &self.store.ring {
                 while let Some(message) = ring.messages.pop() {
                     push_back(backlog, new_node(message));
@@ -370,7 +397,7 @@ impl<M: Send> Mailbox<'_, M> {
     pub(crate) unsafe fn close(&self) -> u32 {
         // SAFETY: by the caller's promise.
         unsafe { self.unsettle() };
-        let last = self.store.stack.close();
+        let last = self.stack.close();
         // SAFETY: by the caller's promise.
         let backlog = unsafe { self.with_backlog(|chain| mem::replace(chain, Chain::EMPTY)) };
         let mut count = drop_chain(backlog) + drop_chain(last);
@@ -400,6 +427,8 @@ impl<M> Mailbox<'_, M> {
     /// # Safety
     /// Nobody else touches it any more, and nobody does afterwards.
     pub(crate) unsafe fn empty(&self) {
+        let mut left = self.stack.take();
+        while left.pop().is_some() {}
         let mut node = self.store.backlog.with_mut(|ends| {
             // SAFETY: by the caller's promise.
             unsafe { (*ends).0 }

@@ -20,6 +20,7 @@ fn message(from: usize, number: usize) -> Message {
 
 struct Front {
     gauge: Gauge,
+    stack: Stack<Message>,
     store: Store<Message>,
     /// What was read, in order. Not loom's: turns do not overlap.
     read: Mutex<Vec<(usize, usize)>>,
@@ -29,7 +30,7 @@ struct Front {
 
 impl Front {
     fn mail(&self) -> Mailbox<'_, Message> {
-        Mailbox { gauge: &self.gauge, store: &self.store }
+        Mailbox { gauge: &self.gauge, stack: &self.stack, store: &self.store }
     }
 
     /// A turn that reads all it finds, or nothing at all.
@@ -54,6 +55,7 @@ type Strand = ModelStrand<Front>;
 fn strand(lazy: bool) -> Arc<Strand> {
     Arc::new(ModelStrand::idle(Front {
         gauge: Gauge::new(0, 0),
+        stack: Stack::new(),
         store: Store::new(None),
         read: Mutex::default(),
         lazy,
@@ -193,17 +195,17 @@ fn two_hand_off_at_once_and_both_are_read() {
 fn sent_while_the_mailbox_closes_is_dropped_or_given_back() {
     loom::model(|| {
         let gauge = Gauge::new(0, 0);
-        let front = Arc::new((gauge, Store::<Arc<()>>::new(None)));
+        let front = Arc::new((gauge, Store::<Arc<()>>::new(None), Stack::new()));
         let token = Arc::new(());
         let sender = thread::spawn({
             let (front, token) = (front.clone(), token.clone());
             move || {
-                let mail = Mailbox { gauge: &front.0, store: &front.1 };
+                let mail = Mailbox { gauge: &front.0, stack: &front.2, store: &front.1 };
                 drop(mail.push(token));
             }
         });
         // SAFETY: this is the only reader.
-        unsafe { Mailbox { gauge: &front.0, store: &front.1 }.close() };
+        unsafe { Mailbox { gauge: &front.0, stack: &front.2, store: &front.1 }.close() };
         sender.join().unwrap();
         assert_eq!(Arc::strong_count(&token), 1, "it is still somewhere");
     });

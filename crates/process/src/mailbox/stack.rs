@@ -71,6 +71,7 @@ pub(crate) enum Pushed {
     Later,
 }
 
+#[repr(transparent)]
 pub(crate) struct Stack<T> {
     word: AtomicU64,
     items: PhantomData<T>,

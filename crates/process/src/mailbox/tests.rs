@@ -4,23 +4,24 @@ use super::{stack::Pushed, *};
 
 struct Whole<M> {
     gauge: Gauge,
+    stack: Stack<M>,
     store: Store<M>,
 }
 
 impl<M: Send> Whole<M> {
     fn new(bound: u16) -> Whole<M> {
-        Whole { gauge: Gauge::new(bound, 0), store: Store::new(None) }
+        Whole { gauge: Gauge::new(bound, 0), stack: Stack::new(), store: Store::new(None) }
     }
 
     fn mail(&self) -> Mailbox<'_, M> {
-        Mailbox { gauge: &self.gauge, store: &self.store }
+        Mailbox { gauge: &self.gauge, stack: &self.stack, store: &self.store }
     }
 }
 
 impl<M> Drop for Whole<M> {
     fn drop(&mut self) {
         // SAFETY: it is the last.
-        unsafe { Mailbox { gauge: &self.gauge, store: &self.store }.empty() };
+        unsafe { Mailbox { gauge: &self.gauge, stack: &self.stack, store: &self.store }.empty() };
     }
 }
 
