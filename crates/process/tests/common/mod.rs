@@ -57,3 +57,14 @@ pub(crate) fn idler(runtime: &kernel::Handle) -> Addr<()> {
     });
     idler.unwrap()
 }
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(holds: impl Fn() -> bool) {
+    #[allow(clippy::disallowed_methods, reason = "a test has to give up at some time")]
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it should have come to this");
+        std::thread::yield_now();
+    }
+}
