@@ -18,7 +18,7 @@ use common::{
     ledger::{Fate, Ledger, Letter},
     tree::S,
 };
-use kernel::{Handle, Runtime, Simulation, each_seed};
+use kernel::{Discipline, Handle, Runtime, Simulation, each_seed};
 use process::{
     Addr, CallError, ChildSpec, Context, Event, ExitReason, FaultPlan, InitContext, MailboxKind,
     Payload, Pid, Process, ProcessError, Processes, Reply, Restart, SendError, StepOutput,
@@ -47,6 +47,13 @@ const STOP: Duration = Duration::from_millis(500);
 const SLACK: Duration = Duration::from_millis(10);
 /// Where others are stopped with one that failed, the last of them ends so much later at most.
 const SLACK_TOGETHER: Duration = Duration::from_millis(500 * WORKERS as u64 + 10);
+
+const DISCIPLINES: [Discipline; 4] = [
+    Discipline::Stealing,
+    Discipline::Fifo,
+    Discipline::Priority { ageing: 0.5 },
+    Discipline::Feedback { levels: 3, slice: Duration::from_millis(1) },
+];
 
 enum Word {
     Tell(Letter),
@@ -245,6 +252,7 @@ fn root(world: &World) -> Supervisor {
 /// Runs a world to its end, and gives what can be compared of it.
 fn run(seed: u64) -> String {
     let builder = Runtime::builder().workers(2 + seed as usize % 3).on_report(|_| {});
+    let builder = builder.discipline(DISCIPLINES[seed as usize % DISCIPLINES.len()]);
     let mut simulation = builder.simulate(seed).unwrap();
     let names = (0..REGIONS).flat_map(|r| (0..TEAMS).map(move |t| (r, t)));
     let names = names.flat_map(|(r, t)| (0..WORKERS).map(move |w| format!("w{r}.{t}.{w}").into()));
