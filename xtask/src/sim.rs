@@ -31,6 +31,8 @@ pub(crate) fn command(seed: u64, seeds: u64, discipline: Option<&str>) -> std::p
         "--release",
         "--test",
         "simulation",
+        "--test",
+        "tree",
         "--",
         "--nocapture",
     ]);

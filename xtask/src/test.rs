@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
     steps.run("models: weaken", LONG_LIMIT, ourselves(["models", "--weaken"])?);
     steps.run("models: defects", LONG_LIMIT, ourselves(["models", "--defects"])?);
-    steps.run("sim", LIMIT, sim::command(1, 200, None));
+    steps.run("sim", LIMIT, sim::command(1, 2_000, None));
     steps.run("soak", LIMIT, soak::command(20));
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);

@@ -5,6 +5,9 @@
 //! and scheduler.
 #![cfg(shuttle)]
 
+#[path = "shuttle/supervision.rs"]
+mod supervision;
+
 use kernel::{Handle, Runtime};
 use process::{Addr, Context, Event, ExitReason, MailboxKind, Pid, Processes, Reply, SendError};
 use shuttle::{
@@ -153,6 +156,29 @@ fn monitored_while_it_is_killed_is_told_of_once() {
             let (same, reason) = told.recv().unwrap();
             assert!(same && [ExitReason::Killed, ExitReason::NoProcess].contains(&reason));
         }
+        runtime.shutdown();
+    });
+}
+
+#[test]
+fn told_of_an_exit_a_watcher_finds_the_name_and_the_group_free() {
+    check(|| {
+        let runtime = runtime();
+        let named = runtime.process().name("a").spawn(|mut ctx: Context<()>| async move {
+            ctx.join_group("all");
+            ctx.receive().await;
+        });
+        let named = named.unwrap();
+        let (tell, told) = channel();
+        let watched = named.clone();
+        let watcher = runtime.spawn_process(move |ctx: Context<()>| async move {
+            watched.exited().await;
+            let runtime = ctx.runtime();
+            tell.send((runtime.named("a"), runtime.group("all"))).unwrap();
+        });
+        watcher.unwrap();
+        let _ = named.send(());
+        assert_eq!(told.recv().unwrap(), (None, vec![]));
         runtime.shutdown();
     });
 }

@@ -16,7 +16,7 @@ impl Tree {
     pub(super) async fn answer(&mut self, request: Request) -> Result<(), ExitReason> {
         // Whoever asked may not wait any more: then nobody reads the answer.
         match request {
-            Request::Ready(reply) => drop(reply.send(())),
+            Request::Ready(reply) => drop(reply.send(Ok(()))),
             Request::Which(_) => unreachable!("those who look do not wait"),
             Request::Add(spec, reply) => drop(reply.send(self.add(*spec).await)),
             Request::Terminate(id, reply) => drop(reply.send(self.terminate(&id).await)),

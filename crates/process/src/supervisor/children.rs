@@ -159,6 +159,11 @@ impl Children {
         }
     }
 
+    /// Whether this is the monitor of a child that runs.
+    pub(super) fn awaits(&self, monitor: MonitorId) -> bool {
+        self.monitors.contains_key(&monitor)
+    }
+
     /// Notes that the process behind this monitor has ended, if it is one of the children.
     pub(super) fn ended(&mut self, monitor: MonitorId, reason: ExitReason, now: Duration) {
         let Some(&key) = self.monitors.get(&monitor) else { return };

@@ -21,12 +21,27 @@ type Answer<T> = Reply<Result<T, SupervisorError>>;
 
 /// What a supervisor is sent.
 pub(crate) enum Request {
-    Ready(Reply<()>),
+    Ready(Answer<()>),
     Which(Reply<Vec<ChildInfo>>),
     Add(Box<ChildSpec>, Answer<Pid>),
     Terminate(Arc<str>, Answer<()>),
     Restart(Arc<str>, Answer<Pid>),
     Delete(Arc<str>, Answer<()>),
+}
+
+impl Request {
+    /// Tells whoever asked that too many have.
+    pub(super) fn refuse(self) {
+        fn full<T: Send>(reply: Answer<T>) {
+            let _ = reply.send(Err(SupervisorError::Call(CallError::Full)));
+        }
+        match self {
+            Request::Ready(reply) => full(reply),
+            Request::Which(_) => unreachable!("those who look do not wait"),
+            Request::Add(_, reply) | Request::Restart(_, reply) => full(reply),
+            Request::Terminate(_, reply) | Request::Delete(_, reply) => full(reply),
+        }
+    }
 }
 
 /// How a child is.
@@ -103,7 +118,8 @@ pub(super) fn infos(children: &Children) -> Vec<ChildInfo> {
 /// The way to a supervisor. Cheap to clone. From [`Supervisor::spawn`](crate::Supervisor::spawn).
 ///
 /// Whoever looks is answered even while children are started or stopped; changes wait for their
-/// turn. All of it is an error once the supervisor has exited.
+/// turn, [`BOUND`](crate::BOUND) of them at most. All of it is an error once the supervisor has
+/// exited.
 #[derive(Clone)]
 pub struct SupervisorHandle(pub(super) Addr<Request>);
 
@@ -123,10 +139,7 @@ impl SupervisorHandle {
     /// # Errors
     /// [`SupervisorError::Exited`], with the reason, if one of them could not be.
     pub async fn ready(&self) -> Result<(), SupervisorError> {
-        match self.0.call(Request::Ready).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.refused(error).await),
-        }
+        self.change(Request::Ready).await
     }
 
     /// All children, in the order of their start.

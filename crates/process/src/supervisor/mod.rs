@@ -20,7 +20,12 @@ pub use spec::{
     CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, ChildKind, ChildSpec, ChildStart, Restart,
 };
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use kernel::Handle;
 
@@ -225,8 +230,8 @@ impl Supervisor {
         let builder = builder.mailbox(MailboxKind::default()).trap_exits();
         let addr = builder.spawn(move |ctx| {
             let recent = Restarts::new(intensity);
-            let later = VecDeque::new();
-            Tree { ctx, children, strategy, backoff, recent, later, end: None }.run()
+            let (later, leaving) = (VecDeque::new(), HashSet::new());
+            Tree { ctx, children, strategy, backoff, recent, later, leaving, end: None }.run()
         })?;
         Ok(SupervisorHandle(addr))
     }

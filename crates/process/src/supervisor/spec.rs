@@ -120,7 +120,7 @@ impl ChildSpec {
     ///
     /// The process it gives is linked to the supervisor, however it was made. What it fails with, or
     /// panics with, is why the child was not started; processes that it made by
-    /// [`ChildStart::process`] until then are killed.
+    /// [`ChildStart::process`] until then are stopped as the child would be.
     pub fn with_factory<M, E, F, Fut>(id: impl Into<Arc<str>>, mut factory: F) -> ChildSpec
     where
         M: Send + 'static,

@@ -11,7 +11,6 @@ use crate::{
     link,
     monitor::{self, Watcher},
     pid::Pid,
-    processes::Processes,
     supervisor::{
         children::{Key, State},
         spec::{Started, Starting},
@@ -89,9 +88,8 @@ impl Tree {
             Err(panic) => Err(format!("its factory panicked: {}", panic_text(&*panic))),
         };
         if result.is_err() {
-            for pid in std::mem::take(&mut *made.lock()) {
-                self.runtime().kill_process(pid);
-            }
+            let made = std::mem::take(&mut *made.lock());
+            self.stop_leftovers(key, made).await;
         }
         result
     }

@@ -12,7 +12,7 @@
 //! a change wait, and whatever ends the supervisor is remembered until the step is over.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     future::{Future, poll_fn},
     pin::{Pin, pin},
     task::Poll,
@@ -25,6 +25,8 @@ use crate::{
     context::Context,
     event::Event,
     exit::ExitReason,
+    monitor::MonitorId,
+    spawn::BOUND,
     supervisor::{
         Strategy,
         backoff::Backoff,
@@ -42,6 +44,8 @@ pub(super) struct Tree {
     pub(super) recent: Restarts,
     /// What was asked while something else went on.
     pub(super) later: VecDeque<Request>,
+    /// Processes that are no children and are being stopped.
+    pub(super) leaving: HashSet<MonitorId>,
     /// Why the supervisor is to end.
     pub(super) end: Option<ExitReason>,
 }
@@ -135,7 +139,9 @@ impl Tree {
             Event::Message(Request::Which(reply)) => {
                 let _ = reply.send(handle::infos(&self.children)); // or nobody waits any more
             }
+            Event::Message(request) if self.later.len() == BOUND => request.refuse(),
             Event::Message(request) => self.later.push_back(request),
+            Event::Down { monitor, .. } if self.leaving.remove(&monitor) => {}
             Event::Down { monitor, reason, .. } => {
                 let now = self.now();
                 self.children.ended(monitor, reason, now);

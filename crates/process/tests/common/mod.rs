@@ -1,6 +1,7 @@
 //! What the tests share: runtimes, and channels that do not wait for ever.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
+pub(crate) mod ledger;
 pub(crate) mod tree;
 
 use std::{
@@ -55,4 +56,15 @@ pub(crate) fn idler(runtime: &kernel::Handle) -> Addr<()> {
         while ctx.receive().await.is_some() {}
     });
     idler.unwrap()
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(holds: impl Fn() -> bool) {
+    #[allow(clippy::disallowed_methods, reason = "a test has to give up at some time")]
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it should have come to this");
+        std::thread::yield_now();
+    }
 }

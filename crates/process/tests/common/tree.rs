@@ -86,3 +86,16 @@ pub(crate) fn end(simulation: &mut Simulation, id: &str, end: End, run_for: Dura
     simulation.send_to_named(id, end).unwrap();
     simulation.run_for(run_for);
 }
+
+/// Asks a supervisor something, and waits for the answer.
+pub(crate) fn ask<F: Future>(simulation: &mut Simulation, question: F) -> F::Output {
+    simulation.block_on(question).unwrap()
+}
+
+/// A supervisor of two workers, a and b.
+pub(crate) fn pair(simulation: &mut Simulation, journal: &Journal) -> SupervisorHandle {
+    let children = ["a", "b"].map(|id| worker(journal, id));
+    let tree = up(simulation, Supervisor::one_for_one().children(children));
+    journal.take();
+    tree
+}
