@@ -214,3 +214,18 @@ fn a_full_mailbox_is_full_in_simulation_too() {
     }
     assert_eq!(full.send(1), Err(SendError::Full(1)));
 }
+
+/// The message that an idle process is woken with counts like all others.
+#[test]
+fn mailbox_of_an_idle_process_takes_no_more_than_its_bound() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let builder = simulation.process().mailbox(process::MailboxKind::Bounded(2));
+    let idle = builder.spawn(|mut ctx: Context<u32>| async move {
+        ctx.receive().await;
+        std::future::pending::<()>().await;
+    });
+    let idle = idle.unwrap();
+    simulation.run();
+    let taken = (0..5).take_while(|number| idle.send(*number).is_ok()).count();
+    assert_eq!((taken, idle.mailbox_len()), (2, 2));
+}

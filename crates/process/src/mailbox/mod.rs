@@ -186,7 +186,10 @@ impl<M: Send> Mailbox<'_, M> {
         match self.bound() {
             // Not even looked at: the reader writes to it.
             u32::MAX => u32::MAX,
-            bound => bound.saturating_sub(self.store.waiting.load(Relaxed)),
+            bound => {
+                let slot = u32::from(self.gauge.full.load(Relaxed));
+                bound.saturating_sub(self.store.waiting.load(Relaxed) + slot)
+            }
         }
     }
 
