@@ -1,6 +1,6 @@
 //! What a process may do: its own side of its address.
 
-use std::{fmt, mem::ManuallyDrop, sync::Arc, time::Duration};
+use std::{fmt, future::poll_fn, mem::ManuallyDrop, sync::Arc, task::Poll, time::Duration};
 
 use kernel::{Handle, Sleep, StrandWith, Timeout};
 
@@ -126,6 +126,32 @@ impl<M: Send + 'static> Context<M> {
     /// Whether the process has been asked to end.
     pub fn is_cancelled(&self) -> bool {
         self.core().has(CANCELLED)
+    }
+
+    /// Waits until the process is asked to end. [`receive`](Context::receive) tells by itself; this is
+    /// for beside something that does not, such as a call or a sleep.
+    ///
+    /// ```
+    /// use std::{future::{Future, pending, poll_fn}, pin::pin};
+    /// use process::{Context, Processes, block_on};
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let process = runtime.spawn_process(|ctx: Context<()>| async move {
+    ///     let (mut work, mut cancelled) = (pin!(pending::<()>()), pin!(ctx.cancelled()));
+    ///     poll_fn(|cx| match work.as_mut().poll(cx).is_ready() {
+    ///         true => std::task::Poll::Ready(()),
+    ///         false => cancelled.as_mut().poll(cx),
+    ///     })
+    ///     .await;
+    /// })?;
+    /// process.cancel();
+    /// block_on(process.exited());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn cancelled(&self) {
+        // A signal brings a turn, which polls this once more.
+        let asked = || if self.is_cancelled() { Poll::Ready(()) } else { Poll::Pending };
+        poll_fn(|_| asked()).await;
     }
 
     /// From now on, exits of links come as [`Event::Exit`](crate::Event::Exit), and do not end

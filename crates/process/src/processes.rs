@@ -61,6 +61,11 @@ pub trait Processes {
         names::find(system::of(self.on()), name)
     }
 
+    /// The address behind a name, as [`find`](Processes::find) gives it for a pid.
+    fn find_named<M: Send + 'static>(&self, name: &str) -> Option<Addr<M>> {
+        self.find(self.named(name)?)
+    }
+
     /// The processes in this group, in no particular order.
     fn group(&self, group: &str) -> Vec<Pid> {
         names::members(system::of(self.on()), group)

@@ -43,7 +43,8 @@ impl Worker {
             } else if rounds < SPIN_MAX {
                 thread::yield_now();
             } else {
-                let sleeps = || self.note_park(now());
+                self.note_park();
+                let sleeps = || self.note_stay(now());
                 match searching.park(self.id, || self.may_take_anything(), anything, sleeps) {
                     Parked::Search(again) => searching = again,
                     Parked::Closed => return None,
@@ -57,10 +58,15 @@ impl Worker {
         }
     }
 
-    pub(super) fn note_park(&self, now: Nanos) {
+    /// Before others can see that we park.
+    pub(super) fn note_park(&self) {
         self.slot().counters.parks.add(1);
         self.record(EventKind::Park, None);
         self.deque.tidy();
+    }
+
+    /// We sleep now, after a stay that paid or not.
+    pub(super) fn note_stay(&self, now: Nanos) {
         // In models time stands still, and so would the monitor that makes good for a hold.
         if !cfg!(any(loom, shuttle)) {
             let stay = now.saturating_sub(self.unparked_at.get());

@@ -226,7 +226,7 @@ impl ChildSpec {
         self
     }
 
-    /// A name under which [`Processes::named`](crate::Processes::named) finds it, after a restart
+    /// A name under which [`named`](crate::Processes::named) finds it, after a restart
     /// too.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> ChildSpec {
         self.name = Some(name.into());
