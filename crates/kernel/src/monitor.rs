@@ -118,7 +118,8 @@ fn see_to_the_spent(shared: &Shared, slot: &Slot, seen: &mut Watched, now: Nanos
     let nobody_waits = shared.queues.spent.as_ref().is_none_or(|spent| spent.is_empty());
     if nobody_waits || seen.spent_window != last {
         (seen.spent_window, seen.favours_since) = (last, now);
-    } else if now.saturating_sub(seen.favours_since) >= FAVOUR * shared.config.quantum {
+    } else if now.saturating_sub(seen.favours_since) >= shared.config.quantum.saturating_mul(FAVOUR)
+    {
         slot.owes_spent.store(true, Relaxed);
     }
 }

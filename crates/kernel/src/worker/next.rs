@@ -114,7 +114,7 @@ impl Worker {
     /// simulation the virtual time that others have used.
     fn owes_spent(&self) -> bool {
         self.slot().owes_spent.load(Relaxed)
-            || self.favoured.get() >= FAVOUR * self.shared.config.quantum
+            || self.favoured.get() >= self.shared.config.quantum.saturating_mul(FAVOUR)
     }
 
     /// The quantum is spent: the head of the line.
