@@ -43,7 +43,8 @@ pub enum Discipline {
 
     /// Each worker serves its own deque, newest first; then the global queue, oldest first, in
     /// batches of up to 16; then it steals half of a random other worker's deque, from the far
-    /// end. The fastest, and the default.
+    /// end. Who has used up a quantum waits behind those who have not, within limits that the
+    /// crate's documentation states. The fastest, and the default.
     ///
     /// ```
     /// use kernel::{Discipline, Runtime};
