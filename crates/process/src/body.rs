@@ -5,7 +5,7 @@ use std::{
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    task::{Poll, Waker},
+    task::Poll,
 };
 
 use kernel::{Handle, JoinError, OpenBody, Step, StrandWith, Turn};
@@ -52,6 +52,7 @@ where
     fn turn(&mut self, own: &StrandWith<Front<M>>, turn: &mut Turn<'_>) -> Step<u32> {
         let core = &own.core;
         let timed = core.count_step().then(|| turn.now());
+        let arrived = core.has(FOREIGN) && (own.mail().has_arrivals() || !core.signals.is_empty());
         // SAFETY: this is the turn.
         unsafe { own.mail().settle() };
         if !core.signals.is_empty()
@@ -61,7 +62,7 @@ where
             return over(own, reason, unstarted);
         }
         if core.has(CROWDED | FOREIGN) {
-            look_around(own);
+            look_around(own, arrived);
         }
         if let Stage::Start(_) = self.0 {
             let Stage::Start(start) = std::mem::replace(&mut self.0, Stage::Over) else {
@@ -152,14 +153,14 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
 
 /// Wakes those who wait for room, and those inside who wait with a waker of their own.
 #[cold]
-fn look_around<M: Send>(own: &StrandWith<Front<M>>) {
+fn look_around<M: Send>(own: &StrandWith<Front<M>>, arrived: bool) {
     if !own.mail().is_full() {
         make_room(own);
     }
-    if own.core.has(FOREIGN) {
+    if arrived {
         own.core.set(FOREIGN, false);
         let foreign = own.core.if_extras(|state| std::mem::take(&mut state.foreign));
-        foreign.into_iter().flatten().for_each(Waker::wake);
+        foreign.into_iter().flatten().for_each(ending::wake);
     }
 }
 
@@ -172,6 +173,6 @@ pub(crate) fn make_room<M: Send>(own: &StrandWith<Front<M>>) {
             own.core.set(CROWDED, false);
             std::mem::take(&mut state.senders)
         });
-        senders.into_iter().flatten().for_each(Waker::wake);
+        senders.into_iter().flatten().for_each(ending::wake);
     }
 }

@@ -106,7 +106,12 @@ where
             Seen::Nothing => {
                 let Some(sleep) = &mut this.sleep else { return Poll::Pending };
                 let limit = this.limit.unwrap_or_default();
-                Pin::new(sleep).poll(task).map(|()| Err(CallError::Timeout(limit)))
+                let slept = Pin::new(sleep).poll(task).map(|()| Err(CallError::Timeout(limit)));
+                // Asked after the timer was set: one that has stopped sets none.
+                if slept.is_pending() && this.addr.0.runtime().is_closed() {
+                    return Poll::Ready(Err(CallError::Stopped));
+                }
+                slept
             }
         }
     }

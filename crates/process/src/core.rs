@@ -10,7 +10,7 @@
 //! senders, the name. A process that exits without extras leaves a mark there, so that nobody
 //! links to it afterwards.
 
-use std::{any::TypeId, ptr, task::Waker};
+use std::{any::TypeId, collections::BTreeMap, ptr, task::Waker};
 
 use kernel::StrandWith;
 
@@ -138,7 +138,7 @@ pub(crate) struct Extras(Mutex<State>);
 pub(crate) struct State {
     /// Set once it has exited.
     pub(crate) exit: Option<ExitReason>,
-    pub(crate) links: Vec<StrandWith<Core>>,
+    pub(crate) links: BTreeMap<Pid, StrandWith<Core>>,
     pub(crate) watchers: Vec<Watch>,
     pub(crate) news: std::collections::VecDeque<Signal>,
     /// Those who wait for room in the mailbox.
@@ -310,7 +310,9 @@ impl Drop for Core {
 
 /// Sends a signal. It is never refused for want of room.
 pub(crate) fn signal(process: &StrandWith<Core>, signal: Signal) {
-    if let Ok(Pushed::First) = process.signals.push(signal, u32::MAX) {
+    if let Ok(pushed) = process.signals.push(signal, u32::MAX)
+        && (pushed == Pushed::First || process.runtime().is_simulated())
+    {
         process.with_waker(Waker::wake_by_ref);
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     faults,
     payload::Payload,
     pid::Pid,
-    signal::Signal,
+    signal::{Signal, YieldId},
     sync::Mutex,
 };
 
@@ -18,6 +18,7 @@ use crate::{
 pub const SLEEP: &str = "sleep";
 
 /// A command on its way to its completion.
+#[must_use = "a command that is dropped fails"]
 pub struct Command {
     /// What it is called.
     pub name: Arc<str>,
@@ -27,8 +28,13 @@ pub struct Command {
 }
 
 impl Command {
-    pub(crate) fn new(process: StrandWith<Core>, tag: u64, name: &str, input: Payload) -> Command {
-        let completion = Completion { process: Some(process), tag };
+    pub(crate) fn new(
+        process: StrandWith<Core>,
+        of: YieldId,
+        name: &str,
+        input: Payload,
+    ) -> Command {
+        let completion = Completion { process: Some(process), of };
         Command { name: name.into(), input, completion }
     }
 
@@ -62,9 +68,10 @@ impl fmt::Debug for Command {
 
 /// The right to complete a command, once.
 #[derive(Debug)]
+#[must_use = "a completion that is dropped fails its command"]
 pub struct Completion {
     process: Option<StrandWith<Core>>,
-    tag: u64,
+    of: YieldId,
 }
 
 impl Completion {
@@ -75,7 +82,7 @@ impl Completion {
 
     fn finish(&mut self, result: Result<Payload, String>) {
         let Some(process) = self.process.take() else { return };
-        let signal = Signal::Completed { tag: self.tag, result };
+        let signal = Signal::Completed { of: self.of, result };
         faults::slowly(process.runtime().clone(), move || core::signal(&process, signal));
     }
 }
@@ -142,10 +149,10 @@ fn carry_out(handler: &dyn Fn(Payload) -> Result<Payload, String>, command: Comm
 }
 
 /// The built-in timer: completes `tag` after a time, unless it is dropped.
-pub(crate) fn timer(process: &StrandWith<Core>, tag: u64, after: Duration) -> Option<Timer> {
+pub(crate) fn timer(process: &StrandWith<Core>, of: YieldId, after: Duration) -> Option<Timer> {
     let told = process.clone();
     let ring = move || {
-        core::signal(&told, Signal::Completed { tag, result: Ok(Payload::Empty) });
+        core::signal(&told, Signal::Completed { of, result: Ok(Payload::Empty) });
     };
     process.runtime().call_after(after, ring).ok()
 }

@@ -19,7 +19,7 @@ use crate::{
     event::Event,
     exit::ExitReason,
     payload::Payload,
-    signal::Signal,
+    signal::{Signal, YieldId},
     spawn::ProcessBuilder,
     step::{InitContext, Process, Status, StepOutput, Yield},
     system,
@@ -65,8 +65,10 @@ struct Driver<P: Process> {
     ctx: Context<Payload>,
     process: P,
     closed: bool,
-    /// The yields that are not complete, with their timer if they have one.
-    open: HashMap<u64, Option<Timer>>,
+    /// The yields that are not complete, by their tags, with their timer if they have one.
+    open: HashMap<u64, (YieldId, Option<Timer>)>,
+    /// How many yields there were.
+    yields: u64,
     /// What the next step must hear besides: yields that were refused.
     refused: Vec<Event<Payload>>,
     /// Asks it to end at its deadline.
@@ -85,6 +87,7 @@ impl<P: Process> Driver<P> {
             process,
             closed: false,
             open: HashMap::new(),
+            yields: 0,
             refused: Vec::new(),
             _deadline: timer,
         }
@@ -154,7 +157,7 @@ impl<P: Process> Driver<P> {
             let news = self.ctx.core().if_extras(|state| state.news.pop_front()).flatten();
             match news {
                 // A completion that is not wanted any more.
-                Some(Signal::Completed { tag, .. }) if self.open.remove(&tag).is_none() => {}
+                Some(Signal::Completed { of, .. }) if !self.is_over(of) => {}
                 Some(news) => events.push(news.into()),
                 None => break,
             }
@@ -163,6 +166,15 @@ impl<P: Process> Driver<P> {
             let Some(message) = self.ctx.try_receive() else { break };
             events.push(Event::Message(message));
         }
+    }
+
+    /// A yield is complete. False: it was revoked, and its tag may have another by now.
+    fn is_over(&mut self, of: YieldId) -> bool {
+        let ours = self.open.get(&of.tag).is_some_and(|(open, _)| *open == of);
+        if ours {
+            self.open.remove(&of.tag);
+        }
+        ours
     }
 
     fn dispatch(&mut self, command: Yield) {
@@ -180,19 +192,21 @@ impl<P: Process> Driver<P> {
             self.refused.push(Event::Completed { tag, result: Err(text) });
             return;
         }
+        self.yields += 1;
+        let of = YieldId { tag, serial: self.yields };
         if name == SLEEP {
             let after = input.as_int().and_then(|nanos| u64::try_from(nanos).ok());
             let Some(after) = after else {
-                self.open.insert(tag, None);
+                self.open.insert(tag, (of, None));
                 let text = "sleep wants a whole number of nanoseconds".to_owned();
-                return core::signal(&own, Signal::Completed { tag, result: Err(text) });
+                return core::signal(&own, Signal::Completed { of, result: Err(text) });
             };
-            let timer = dispatch::timer(&own, tag, Duration::from_nanos(after));
-            self.open.insert(tag, timer);
+            let timer = dispatch::timer(&own, of, Duration::from_nanos(after));
+            self.open.insert(tag, (of, timer));
             return;
         }
-        self.open.insert(tag, None);
-        let command = Command::new(own, tag, &name, input);
+        self.open.insert(tag, (of, None));
+        let command = Command::new(own, of, &name, input);
         system::of(self.ctx.runtime()).dispatcher.dispatch(command);
     }
 

@@ -40,6 +40,11 @@ pub(crate) unsafe fn exit<M: Send>(
     }
     let own = system::of(runtime).table.leave(runtime, core.pid());
     let state = core.mark_exit(&reason);
+    // Nobody hears signals any more: what is left is dropped, and what comes is refused.
+    let mut unheard = core.signals.close();
+    while unheard.len > 0 {
+        contain(|| drop(unheard.pop()));
+    }
     if let Some(state) = state {
         tell(&own, state, &reason);
     }
@@ -60,15 +65,24 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
 #[cold]
 fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
     let pid = own.pid();
-    for other in state.links {
+    for other in state.links.into_values() {
         link::remove(&other, own);
         link::tell(&other, own, reason.clone());
     }
     for watch in state.watchers {
-        watch.tell(pid, reason.clone());
+        contain(|| watch.tell(pid, reason.clone()));
     }
     // They try again, and find the mailbox closed.
-    state.senders.into_iter().for_each(Waker::wake);
+    state.senders.into_iter().for_each(wake);
+}
+
+/// Wakes by anybody's waker: its panic is neither ours nor that of those who come after it.
+pub(crate) fn wake(waker: Waker) {
+    contain(|| waker.wake());
+}
+
+fn contain(user: impl FnOnce()) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(user));
 }
 
 /// The reason that the kernel's word for an end stands for.

@@ -42,7 +42,7 @@ impl<M> From<Signal> for Event<M> {
             Signal::Cancel => Event::Cancel,
             Signal::Exit { from, reason } => Event::Exit { pid: from, reason },
             Signal::Down { monitor, pid, reason } => Event::Down { monitor, pid, reason },
-            Signal::Completed { tag, result } => Event::Completed { tag, result },
+            Signal::Completed { of, result } => Event::Completed { tag: of.tag, result },
         }
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn info(process: &StrandWith<Core>) -> ProcessInfo {
     };
     process.if_extras(|state| {
         info.name = state.name.as_ref().map(|name| name.to_string());
-        info.links = state.links.iter().map(|link| link.pid()).collect();
+        info.links = state.links.keys().copied().collect();
         info.monitors = state.watchers.len();
         info.groups = state.groups.iter().map(|group| group.to_string()).collect();
     });

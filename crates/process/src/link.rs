@@ -17,9 +17,7 @@ fn add(process: &StrandWith<Core>, other: &StrandWith<Core>) -> Result<(), ExitR
     let added = process.with_extras(|state| match &state.exit {
         Some(reason) => Err(reason.clone()),
         None => {
-            if !state.links.contains(other) {
-                state.links.push(other.clone());
-            }
+            state.links.entry(other.pid()).or_insert_with(|| other.clone());
             Ok(())
         }
     });
@@ -28,10 +26,7 @@ fn add(process: &StrandWith<Core>, other: &StrandWith<Core>) -> Result<(), ExitR
 
 /// Removes `other` from the links of `process`. False: it was not there.
 pub(crate) fn remove(process: &StrandWith<Core>, other: &StrandWith<Core>) -> bool {
-    let removed = process.if_extras(|state| {
-        let at = state.links.iter().position(|link| link == other)?;
-        Some(state.links.swap_remove(at))
-    });
+    let removed = process.if_extras(|state| state.links.remove(&other.pid()));
     removed.flatten().is_some()
 }
 

@@ -26,6 +26,10 @@ pub(crate) enum Watcher {
 }
 
 impl Watch {
+    fn is_dead(&self) -> bool {
+        matches!(&self.who, Watcher::Process(process) if process.strand().is_done())
+    }
+
     pub(crate) fn tell(self, pid: Pid, reason: ExitReason) {
         match self.who {
             Watcher::Process(process) => {
@@ -40,8 +44,13 @@ impl Watch {
 pub(crate) fn watch(process: &StrandWith<Core>, who: Watcher) -> MonitorId {
     let id = system::of(process.runtime()).next_monitor();
     let mut watch = Some(Watch { id, who });
+    let mut dead = Vec::new();
     let exited = process.with_extras(|state| {
         if state.exit.is_none() {
+            // Now and then, those who have exited: nobody would ever tell them.
+            if state.watchers.len() == state.watchers.capacity() {
+                dead.extend(state.watchers.extract_if(.., |watch| watch.is_dead()));
+            }
             state.watchers.extend(watch.take());
         }
         state.exit.clone()

@@ -124,9 +124,12 @@ impl<M: Send + 'static, W: FnMut(&M) -> bool> Future for ReceiveIf<'_, M, W> {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Option<M>> {
         let ReceiveIf { context, wanted } = &mut *self;
-        own_turn(context);
+        let expired = own_turn(context);
         if context.is_cancelled() {
             return Poll::Ready(None);
+        }
+        if expired && !context.own.mail().is_empty() {
+            return later(task);
         }
         // SAFETY: this is a turn of the process.
         match unsafe { context.own.mail().take_if(wanted) } {

@@ -43,6 +43,7 @@ unsafe impl<R: Send> Send for Cell<R> {}
 unsafe impl<R: Send> Sync for Cell<R> {}
 
 /// The right to answer a call, once. Dropping it tells the caller that there is no reply.
+#[must_use = "a reply that is dropped tells the caller that there is none"]
 pub struct Reply<R>(Option<Arc<Cell<R>>>);
 
 /// A reply that nobody waits for any more: the caller gave up, or is gone. The value comes back.

@@ -60,7 +60,12 @@ pub(crate) async fn stop(runtime: Handle, timeout: Duration) -> StopReport {
     };
     let in_time = runtime.timeout(timeout, pin!(asked)).await.is_ok();
     if !in_time {
-        system.table.each(|process| process.strand().abort());
+        let own = runtime.current_strand();
+        system.table.each(|process| {
+            if Some(process.strand().id()) != own {
+                process.strand().abort();
+            }
+        });
         let _ = runtime.timeout(GRACE, pin!(none_waits(&progress))).await;
     }
     let progress = progress.lock();

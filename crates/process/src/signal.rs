@@ -11,5 +11,13 @@ pub(crate) enum Signal {
     /// One that it monitors has exited.
     Down { monitor: MonitorId, pid: Pid, reason: ExitReason },
     /// A yield is done.
-    Completed { tag: u64, result: Result<Payload, String> },
+    Completed { of: YieldId, result: Result<Payload, String> },
+}
+
+/// A yield of a process. A tag may be used again once its yield is revoked; the serial tells apart
+/// what is still under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct YieldId {
+    pub(crate) tag: u64,
+    pub(crate) serial: u64,
 }

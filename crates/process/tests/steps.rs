@@ -344,3 +344,48 @@ fn one_that_continues_lets_others_run_in_between() {
     told.next();
     process.kill();
 }
+
+/// Gives a command, revokes it, and gives another with the same tag.
+struct ChangesItsMind(Sender<Result<Payload, String>>, bool);
+
+impl Process for ChangesItsMind {
+    fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        events: &mut Vec<Event<Payload>>,
+        out: &mut StepOutput,
+    ) -> Result<(), ProcessError> {
+        if !std::mem::replace(&mut self.1, true) {
+            out.command(1, "slow", "first");
+            out.revoke(1);
+            out.command(1, "slow", "second");
+        }
+        for event in events.drain(..) {
+            if let Event::Completed { result, .. } = event {
+                self.0.send(result).unwrap();
+                out.done();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn completion_of_a_revoked_yield_is_not_taken_for_that_of_the_next_with_its_tag() {
+    let mut simulation = kernel::Runtime::builder().workers(1).simulate(0).unwrap();
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let theirs = held.clone();
+    simulation.handle_command("slow", move |command| theirs.lock().unwrap().push(command));
+    let (tell, told) = channel();
+    simulation.process().start(ChangesItsMind(tell, false), "run", ()).unwrap();
+    simulation.run();
+    for command in held.lock().unwrap().drain(..) {
+        let (input, completion) = command.split();
+        completion.complete(Ok(input));
+        simulation.run();
+    }
+    assert_eq!(told.all(), [Ok(Payload::from("second"))]);
+}

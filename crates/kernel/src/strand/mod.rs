@@ -281,11 +281,15 @@ unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
     }
     // A copy of the pointer, since the worker may take the reference itself.
     let runtime = Arc::as_ptr(&shared);
+    let mut shared = Some(shared);
     // SAFETY: `shared` keeps it, or the worker, which has one of its own.
-    worker::with_current(unsafe { &*runtime }, |worker| match worker {
-        Some(worker) => worker.take_back(shared),
-        None => drop(shared),
+    worker::with_current(unsafe { &*runtime }, |worker| {
+        if let (Some(worker), Some(shared)) = (worker, shared.take_if(|_| worker.is_some())) {
+            worker.take_back(shared);
+        }
     });
+    // Not inside: `with_current` holds a reference to what this may free.
+    drop(shared);
 }
 
 /// A handle of a strand: wakes it, and asks it to end. Cheap to clone.

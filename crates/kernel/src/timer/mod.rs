@@ -144,7 +144,11 @@ impl Timers {
             state.wheel.clear()
         };
         for alarm in pending {
-            panics::contain(|| drop(alarm));
+            panics::contain(|| match alarm {
+                // Whoever waits looks up, and sees that the runtime has stopped.
+                Alarm::Waker(waker) => waker.wake(),
+                other => drop(other),
+            });
         }
     }
 }

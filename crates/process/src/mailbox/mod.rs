@@ -42,7 +42,8 @@ use crate::sync::{
     UnsafeCell,
     atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
+        Ordering::{Acquire, Relaxed, Release, SeqCst},
+        fence,
     },
 };
 use stack::{Chain, Node, Pushed, Refused, Stack};
@@ -180,6 +181,13 @@ impl<M: Send> Mailbox<'_, M> {
         self.len() == 0
     }
 
+    /// Whether anything has come since the last turn.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        self.gauge.full.load(Relaxed)
+            || !self.stack.is_empty()
+            || self.store.ring.as_ref().is_some_and(|ring| !ring.messages.is_empty())
+    }
+
     /// How many more nodes the stack may have than it may have now.
     #[inline]
     fn room(&self) -> u32 {
@@ -224,8 +232,14 @@ impl<M: Send> Mailbox<'_, M> {
         if self.stack.is_closed() {
             return Err((Refused::Closed, message));
         }
-        if ring.messages.force_push(message).is_some() {
+        let oldest = ring.messages.force_push(message);
+        if oldest.is_some() {
             ring.dropped.fetch_add(1, Relaxed);
+        }
+        // Pairs with the fence in `close`: it finds the message, or we find it closed.
+        fence(SeqCst);
+        if self.stack.is_closed() {
+            while ring.messages.pop().is_some() {}
         }
         // The reader takes from the ring one by one, so each push calls for a turn.
         Ok(Pushed::First)
@@ -345,11 +359,20 @@ impl<M: Send> Mailbox<'_, M> {
     pub(crate) unsafe fn take_if(&self, mut wanted: impl FnMut(&M) -> bool) -> Option<M> {
         // SAFETY: by the caller's promise.
         unsafe { self.unsettle() };
+        let mut excess = Chain::EMPTY;
         let mut find = |backlog: &mut Chain<M>| {
             append(backlog, self.stack.take());
             if let Some(ring) = &self.store.ring {
                 while let Some(message) = ring.messages.pop() {
                     push_back(backlog, new_node(message));
+                }
+                while backlog.len > self.bound() {
+                    ring.dropped.fetch_add(1, Relaxed);
+                    if let Some(node) = pop_front(backlog) {
+                        // SAFETY: it is in no list any more, and ours.
+                        unsafe { (*node).next = ptr::null_mut() };
+                        push_back(&mut excess, node);
+                    }
                 }
             }
             let mut before: *mut Node<M> = ptr::null_mut();
@@ -371,6 +394,7 @@ impl<M: Send> Mailbox<'_, M> {
         let found = unsafe {
             self.with_backlog(|backlog| catch_unwind(AssertUnwindSafe(|| find(backlog))))
         };
+        drop_chain(excess);
         match found {
             // SAFETY: it is in no list any more, and from a box.
             Ok(node) => node.map(|node| unsafe { Box::from_raw(node) }.item),
@@ -401,6 +425,7 @@ impl<M: Send> Mailbox<'_, M> {
         // SAFETY: by the caller's promise.
         unsafe { self.unsettle() };
         let last = self.stack.close();
+        fence(SeqCst);
         // SAFETY: by the caller's promise.
         let backlog = unsafe { self.with_backlog(|chain| mem::replace(chain, Chain::EMPTY)) };
         let mut count = drop_chain(backlog) + drop_chain(last);
