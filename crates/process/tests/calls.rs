@@ -88,7 +88,9 @@ fn a_call_to_a_full_process_is_refused() {
         drop(ctx);
     });
     let full = full.unwrap();
-    while full.send(None).is_ok() {}
+    while full.send(None).is_ok() {
+        std::thread::yield_now();
+    }
     assert_eq!(block_on(full.call(Some)), Err(CallError::Full));
 }
 

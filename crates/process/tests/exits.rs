@@ -86,7 +86,9 @@ fn a_process_that_fails_takes_its_links_with_it() {
         ctx.receive().await;
     });
     let third = third.unwrap();
-    while runtime.process_info(next).is_some_and(|info| info.links.len() < 2) {}
+    while runtime.process_info(next).is_some_and(|info| info.links.len() < 2) {
+        std::thread::yield_now();
+    }
     first.send(End::Error).unwrap();
     let reason = ExitReason::Error("it failed".into());
     assert_eq!(block_on(linked.exited()), reason);
@@ -108,7 +110,9 @@ fn a_process_that_ends_well_leaves_its_links_alone() {
     told.next();
     first.send(End::Well).unwrap();
     block_on(first.exited());
-    while !runtime.process_info(linked.pid()).unwrap().links.is_empty() {}
+    while !runtime.process_info(linked.pid()).unwrap().links.is_empty() {
+        std::thread::yield_now();
+    }
     assert!(linked.is_alive());
 }
 
@@ -269,7 +273,9 @@ fn system_signals_do_not_wait_behind_a_full_mailbox() {
         }
     });
     let hoarder = hoarder.unwrap();
-    while hoarder.send(0).is_ok() {}
+    while hoarder.send(0).is_ok() {
+        std::thread::yield_now();
+    }
     hoarder.cancel();
     assert_eq!(block_on(hoarder.exited()), ExitReason::Shutdown);
     drop(full);
@@ -300,7 +306,9 @@ fn a_process_lives_on_without_an_address_and_ends_with_its_runtime() {
         while ctx.receive().await.is_some() {}
     });
     let pid = lonely.unwrap().pid();
-    while runtime.process_info(pid).unwrap().steps == 0 {}
+    while runtime.process_info(pid).unwrap().steps == 0 {
+        std::thread::yield_now();
+    }
     assert!(runtime.send_to(pid, 7u8).is_ok());
     assert!(told.all().is_empty());
     drop(runtime);

@@ -253,7 +253,9 @@ fn a_sender_that_waits_for_room_is_told_when_the_process_exits() {
         drop(ctx);
     });
     let full = full.unwrap();
-    while full.send(1).is_ok() {}
+    while full.send(1).is_ok() {
+        std::thread::yield_now();
+    }
     let (tell, told) = channel();
     let (to, ready) = (full.clone(), tell.clone());
     let sender = runtime.spawn_process(move |_: Context<()>| async move {

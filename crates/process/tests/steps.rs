@@ -146,7 +146,9 @@ fn a_killed_process_is_closed() {
     });
     scripted.closed = Some(tell);
     let process = start(&runtime, scripted);
-    while runtime.process_info(process.pid()).unwrap().steps == 0 {}
+    while runtime.process_info(process.pid()).unwrap().steps == 0 {
+        std::thread::yield_now();
+    }
     process.kill();
     assert_eq!(told.next(), "closed");
     assert_eq!(block_on(process.exited()), ExitReason::Killed);
@@ -272,7 +274,9 @@ fn a_revoked_yield_brings_nothing() {
             Ok(())
         }),
     );
-    while kept.lock().unwrap().is_empty() {}
+    while kept.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
     let command = kept.lock().unwrap().pop().unwrap();
     command.complete(Ok(1.into()));
     process.send("hello".into()).unwrap();
@@ -297,11 +301,15 @@ fn a_blocked_process_is_not_stepped_by_messages_but_by_cancel() {
         }),
     );
     let state = || runtime.process_info(process.pid()).unwrap().state;
-    while state() != ProcessState::Blocked {}
+    while state() != ProcessState::Blocked {
+        std::thread::yield_now();
+    }
     process.send("waits".into()).unwrap();
     process.cancel();
     assert_eq!(told.next(), "Cancel");
-    while state() != ProcessState::Blocked {}
+    while state() != ProcessState::Blocked {
+        std::thread::yield_now();
+    }
     assert_eq!(process.mailbox_len(), 1);
 }
 
@@ -323,7 +331,9 @@ fn a_deadline_asks_the_process_to_end() {
 fn one_that_idles_with_nothing_to_wake_it_is_allowed_and_seen() {
     let runtime = runtime(1);
     let process = start(&runtime, Scripted::new(|_, _| Ok(())));
-    while runtime.process_info(process.pid()).unwrap().state != ProcessState::Idle {}
+    while runtime.process_info(process.pid()).unwrap().state != ProcessState::Idle {
+        std::thread::yield_now();
+    }
     let other = runtime.spawn_process(|_: Context<()>| async {}).unwrap();
     block_on(other.exited());
     assert_eq!(runtime.processes().len(), 1);

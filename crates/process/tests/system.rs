@@ -42,7 +42,9 @@ fn whoever_hears_of_an_exit_finds_pid_name_and_group_given_up() {
         });
         let clerk = clerk.unwrap();
         block_on(clerk.call(|reply| reply)).unwrap();
-        while clerk.exit_reason().is_none() {}
+        while clerk.exit_reason().is_none() {
+            std::thread::yield_now();
+        }
         assert_eq!(runtime.named("clerk"), None);
         assert_eq!(runtime.group("clerks"), []);
         assert!(runtime.process_info(clerk.pid()).is_none());
@@ -127,19 +129,25 @@ fn inspection_shows_what_a_process_does() {
     let runtime = runtime(2);
     let idler = idler(&runtime);
     let info = || runtime.process_info(idler.pid()).unwrap();
-    while info().state != ProcessState::Idle {}
+    while info().state != ProcessState::Idle {
+        std::thread::yield_now();
+    }
     assert_eq!((info().steps, info().mailbox_len, info().mailbox_bound), (1, 0, Some(1024)));
     assert_eq!((info().parent, info().monitors, info().cancelled), (None, 0, false));
     // One turn in many is timed, and one turn may read several messages.
     while info().cpu_time.is_none_or(|time| time.is_zero()) {
         idler.send(()).unwrap();
-        while info().state != ProcessState::Idle {}
+        while info().state != ProcessState::Idle {
+            std::thread::yield_now();
+        }
     }
     assert!(info().age < Duration::from_secs(60));
     let (go, gone) = channel::<()>();
     let busy = runtime.spawn_process(move |_: Context<u8>| async move { gone.next() });
     let busy = busy.unwrap();
-    while runtime.process_info(busy.pid()).unwrap().state != ProcessState::Running {}
+    while runtime.process_info(busy.pid()).unwrap().state != ProcessState::Running {
+        std::thread::yield_now();
+    }
     busy.send(1).unwrap();
     assert_eq!(runtime.process_info(busy.pid()).unwrap().mailbox_len, 1);
     assert_eq!(runtime.processes().len(), 2);
