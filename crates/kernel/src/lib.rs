@@ -94,7 +94,7 @@ pub use metrics::{Histogram, Metrics, WorkerMetrics};
 pub use placement::{AffinityFn, Placement};
 pub use queue::Discipline;
 pub use record::{Event, EventKind, Recording};
-pub use report::Report;
+pub use report::{Report, WorkerChange};
 pub use runtime::{
     Runtime, Shutdown,
     builder::Builder,

@@ -31,6 +31,21 @@ pub enum Report {
     },
 }
 
+/// What has become of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkerChange {
+    /// It takes turns: it has started, or was resumed.
+    Ready,
+    /// It takes nothing until it is resumed.
+    Paused,
+    /// It ends.
+    Stopping,
+}
+
+/// Who is told of a worker's changes.
+pub(crate) type Observer = Box<dyn Fn(WorkerId, WorkerChange) + Send + Sync>;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -17,7 +17,7 @@ use crate::{
     placement::Placement,
     queue::{Discipline, Queue, Queues},
     record::{EventKind, Recorder},
-    report::{Report, Reporter},
+    report::{Observer, Report, Reporter, WorkerChange},
     sim::events::Events,
     slot::Slot,
     strand::{StrandId, StrandRef, join::Joiners, state::Wake},
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) joiners: Joiners,
     pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
+    /// Who is told of changes of workers.
+    pub(crate) observer: Option<Observer>,
     /// In a simulation: what will happen at its time.
     pub(crate) events: Option<Mutex<Events>>,
     /// No more work is taken from outside.
@@ -104,6 +106,7 @@ impl Shared {
             joiners: Joiners::default(),
             tenants: Tenants::default(),
             reporter,
+            observer: None,
             events,
             refusing: AtomicBool::new(false),
             names: Mutex::new(HashMap::new()),
@@ -396,6 +399,13 @@ impl Shared {
     pub(crate) fn report(&self, report: Report) {
         // A reporter that panics must not take a worker with it.
         crate::panics::contain(|| (self.reporter)(&report));
+    }
+
+    /// Tells whoever wants to know what has become of a worker.
+    pub(crate) fn tell(&self, worker: usize, change: WorkerChange) {
+        if let Some(observer) = &self.observer {
+            crate::panics::contain(|| observer(WorkerId(worker), change));
+        }
     }
 
     /// The runtime has stopped: nothing that waits will run any more.

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::{
     attributes::{Attributes, WorkerId},
     entry::Entry,
+    error::ScheduleError,
     panics,
     report::Report,
     runtime::handle::Handle,
@@ -84,6 +85,24 @@ impl<'a> Turn<'a> {
         worker.shared.placed_near();
     }
 
+    /// As [`submit`](Turn::submit), with a priority, a level or a key.
+    ///
+    /// # Errors
+    /// If the priority is not finite, or the affinity names no worker.
+    pub fn submit_with(
+        &mut self,
+        attributes: Attributes,
+        job: impl FnOnce(&mut Turn<'_>) + Send + 'static,
+    ) -> Result<(), ScheduleError> {
+        let worker = self.worker;
+        let shared = &worker.shared;
+        let rank = shared.rank(&attributes)?;
+        let measured = worker::sampled(Some(worker)) || shared.recorder.is_on();
+        let entry = if measured { stamped(shared.now(), job) } else { Entry::job(job) };
+        shared.place_in(Some(worker), entry, &rank, Place::Near);
+        Ok(())
+    }
+
     /// Names the strand that this worker runs next.
     ///
     /// It takes effect at the end of this turn. If the target is idle or queued it then runs
@@ -155,9 +174,44 @@ impl<'a> Turn<'a> {
         self.strand.is_some_and(StrandRef::cancelled)
     }
 
-    /// The time since the runtime started; in a simulation, virtual time.
+    /// The time since the runtime started; in a simulation, virtual time with what this turn has
+    /// spent so far.
     pub fn now(&self) -> Duration {
-        Duration::from_nanos(self.worker.shared.now())
+        Duration::from_nanos(self.worker.shared.now().saturating_add(self.worker.turn_nanos()))
+    }
+
+    /// Does the rest of what a turn does to others. On real threads that is now.
+    ///
+    /// A simulated turn runs at once, but lasts in virtual time; what it writes to shared memory
+    /// would be seen by others too early. So there `rest` is called when the clock has come to
+    /// where this turn is now: still on this worker, and it should spend nothing more.
+    ///
+    /// ```
+    /// use std::{sync::{Arc, Mutex}, time::Duration};
+    ///
+    /// let mut simulation = kernel::Runtime::builder().workers(2).simulate(7)?;
+    /// let ended = Arc::new(Mutex::new(Vec::new()));
+    /// for millis in [20, 10] {
+    ///     let ended = ended.clone();
+    ///     simulation.submit(move |turn| {
+    ///         turn.simulate(Duration::from_millis(millis));
+    ///         turn.later(move |_| ended.lock().unwrap().push(millis));
+    ///     })?;
+    /// }
+    /// simulation.run();
+    /// assert_eq!(*ended.lock().unwrap(), [10, 20]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn later(&mut self, rest: impl FnOnce(&mut Turn<'_>) + Send + 'static) {
+        let worker = self.worker;
+        match &worker.shared.events {
+            Some(events) if worker.turn_nanos() > 0 => {
+                let at = worker.shared.now().saturating_add(worker.turn_nanos());
+                events.lock().call_at(at, worker.id, Box::new(rest));
+            }
+            _ => rest(self),
+        }
     }
 
     pub(crate) fn note_wait(&self, since: world::Nanos) {

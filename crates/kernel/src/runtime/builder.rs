@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
+    attributes::WorkerId,
     entry::Entry,
     error::BuildError,
     idle::WORKERS_MAX,
@@ -10,7 +11,7 @@ use crate::{
     placement::Placement,
     queue::{Discipline, Queues, deque::Deque},
     record::Recorder,
-    report::{self, Report, Reporter},
+    report::{self, Observer, Report, Reporter, WorkerChange},
     runtime::{Crew, Runtime, handle::Handle, worker_main},
     shared::{Config, Shared},
     sim::{Simulation, events::Events},
@@ -52,6 +53,7 @@ pub struct Builder {
     name: Option<String>,
     events: Option<usize>,
     reporter: Option<Reporter>,
+    observer: Option<Observer>,
 }
 
 /// A checked builder: everything but the threads.
@@ -108,6 +110,16 @@ impl Builder {
     /// Where reports go, instead of standard error.
     pub fn on_report(mut self, reporter: impl Fn(&Report) + Send + Sync + 'static) -> Builder {
         self.reporter = Some(Box::new(reporter));
+        self
+    }
+
+    /// Who is told when a worker gets ready, has paused, or ends: on that worker's thread, so it
+    /// should be short.
+    pub fn on_worker(
+        mut self,
+        observer: impl Fn(WorkerId, WorkerChange) + Send + Sync + 'static,
+    ) -> Builder {
+        self.observer = Some(Box::new(observer));
         self
     }
 
@@ -175,8 +187,9 @@ impl Builder {
         let recorder = Recorder::new(workers, self.events);
         let reporter = self.reporter.unwrap_or_else(report::to_stderr);
         let name = config.name.clone();
-        let shared =
-            Arc::new(Shared::new(config, queues, clock, recorder, reporter, workers, events));
+        let mut shared = Shared::new(config, queues, clock, recorder, reporter, workers, events);
+        shared.observer = self.observer;
+        let shared = Arc::new(shared);
         let mut dice = Dice::seeded(seed);
         let workers = deques
             .into_iter()

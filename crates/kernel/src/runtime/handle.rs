@@ -7,6 +7,7 @@ use crate::{
     entry::{self, Entry},
     error::{NoSuchWorker, ScheduleError},
     metrics::Metrics,
+    queue::Discipline,
     record::Recording,
     runtime::strand_builder::StrandBuilder,
     shared::{Place, Shared},
@@ -325,6 +326,11 @@ impl Handle {
     /// ```
     pub fn random(&self) -> u64 {
         self.shared.chance.next()
+    }
+
+    /// The order in which it gives turns.
+    pub fn discipline(&self) -> Discipline {
+        self.shared.config.discipline
     }
 
     /// How many workers there are.

@@ -6,12 +6,18 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-use crate::{attributes::Rank, entry::Entry, shared::Place, strand::Strand, world::Nanos};
+use crate::{
+    attributes::Rank, entry::Entry, shared::Place, strand::Strand, turn::Turn, world::Nanos,
+};
 
 pub(crate) enum Effect {
     Wake(Strand),
     Place { worker: Option<usize>, entry: Entry, rank: Rank, place: Place },
+    Call { worker: usize, call: Call },
 }
+
+/// The rest of a turn.
+pub(crate) type Call = Box<dyn FnOnce(&mut Turn<'_>) + Send>;
 
 struct Due {
     at: Nanos,
@@ -40,6 +46,10 @@ impl Events {
         place: Place,
     ) {
         self.push(at, Effect::Place { worker, entry, rank, place });
+    }
+
+    pub(crate) fn call_at(&mut self, at: Nanos, worker: usize, call: Call) {
+        self.push(at, Effect::Call { worker, call });
     }
 
     fn push(&mut self, at: Nanos, effect: Effect) {

@@ -27,10 +27,13 @@ use std::{
 };
 
 use crate::{
+    panics,
+    report::WorkerChange,
     runtime::handle::Handle,
     sim::events::Effect,
     slot::PAUSE,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
+    turn::Turn,
     worker::{Begun, Ended, Worker},
     world::{self, Dice, Nanos},
 };
@@ -98,6 +101,9 @@ impl std::error::Error for Stuck {}
 
 impl Simulation {
     pub(crate) fn new(handle: Handle, workers: Vec<Worker>, seed: u64) -> Simulation {
+        for worker in &workers {
+            worker.shared.tell(worker.id, WorkerChange::Ready);
+        }
         let seats = workers.into_iter().map(|worker| Seat { worker, turn: None }).collect();
         // Another stream than the one the workers' dice came from.
         Simulation { handle, seats, dice: Dice::seeded(seed ^ 0x5157_F0B7), seed }
@@ -177,7 +183,11 @@ impl Simulation {
         (0..count).map(|i| (first + i) % count).any(|at| {
             let Seat { worker, turn } = &mut self.seats[at];
             let paused = worker.slot().asked() & PAUSE != 0;
-            worker.slot().set_paused(paused);
+            if paused != worker.slot().is_paused() {
+                worker.slot().set_paused(paused);
+                let change = if paused { WorkerChange::Paused } else { WorkerChange::Ready };
+                worker.shared.tell(worker.id, change);
+            }
             if turn.is_some() || paused {
                 return false;
             }
@@ -205,6 +215,10 @@ impl Simulation {
             let Some(effect) = events.lock().pop(now) else { break };
             match effect {
                 Effect::Wake(strand) => strand.0.wake(),
+                Effect::Call { worker, call } => {
+                    let worker = &self.seats[worker].worker;
+                    worker.enter(|| panics::contain(|| call(&mut Turn::new(worker, None))));
+                }
                 Effect::Place { worker: None, entry, rank, place } => {
                     shared.place_in(None, entry, &rank, place);
                 }

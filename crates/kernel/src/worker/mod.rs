@@ -29,6 +29,7 @@ use crate::{
     placement::Placement,
     queue::{Discipline, deque::Deque},
     record::EventKind,
+    report::WorkerChange,
     shared::Shared,
     slot::{PAUSE, STOP, Slot},
     strand::{StrandId, StrandRef},
@@ -242,6 +243,7 @@ impl Worker {
         // Without an inbox a worker counts as in a turn whenever it is not searching.
         self.slot().begin_work();
         self.enter(|| {
+            self.shared.tell(self.id, WorkerChange::Ready);
             while self.slot().asked() == 0 || self.obey() {
                 self.run_own();
                 if !self.run_next() {
@@ -252,6 +254,7 @@ impl Worker {
                     self.slot().begin_work();
                 }
             }
+            self.shared.tell(self.id, WorkerChange::Stopping);
         });
         self.slot().leave_turn();
         drop(guard);
@@ -264,6 +267,7 @@ impl Worker {
         if slot.asked() & PAUSE != 0 {
             slot.leave_turn();
             slot.set_paused(true);
+            self.shared.tell(self.id, WorkerChange::Paused);
             self.shared.idle.leave(|| !self.shared.queues.all_empty());
             while slot.asked() & (PAUSE | STOP) == PAUSE {
                 thread::park();
@@ -274,6 +278,9 @@ impl Worker {
             // as a searcher that found something.
             let anything = || !self.shared.queues.all_empty();
             self.shared.idle.search().found_work(anything, || self.shared.clock.now());
+            if slot.asked() & STOP == 0 {
+                self.shared.tell(self.id, WorkerChange::Ready);
+            }
         }
         slot.asked() & STOP == 0
     }

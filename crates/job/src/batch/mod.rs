@@ -1,0 +1,275 @@
+//! Jobs that are submitted together, and who of them waits for whom.
+
+pub(crate) mod handle;
+pub(crate) mod layout;
+pub(crate) mod node;
+
+use std::{fmt, time::Duration};
+
+use crate::{
+    about::{About, Kept},
+    batch::{
+        layout::{Edge, Layout, lay_out},
+        node::{After, Node, Predecessor},
+    },
+    body::Body,
+    error::Error,
+    graph::{self, cell::Tabled},
+    id::{BATCH_MAX, JobId},
+    job::Job,
+    sync::atomic::Ordering::Relaxed,
+};
+
+/// So many dependencies a batch can have.
+pub const DEPENDENCIES_MAX: usize = 1 << 27;
+
+/// What a job that fails, or is cancelled, does to those that depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// They fail too, with the reason, without having run.
+    #[default]
+    FailDependents,
+    /// They run all the same, and find no result.
+    RunDependents,
+}
+
+/// Jobs that are put together, checked, and submitted as one.
+///
+/// ```
+/// use job::{Batch, Job, Pool};
+///
+/// let pool = Pool::new()?;
+/// let mut batch = Batch::new();
+/// let fetch = batch.add(Job::new(|_| "a long text"));
+/// let text = fetch.dep();
+/// let count = batch.add(Job::new(move |cx| cx.get(text).unwrap().len()).after(&fetch));
+/// let handle = pool.submit_batch(batch)?;
+/// assert_eq!(handle.job(count).join()?, 11);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "its jobs are done once the batch is submitted"]
+pub struct Batch {
+    pub(crate) ticket: u64,
+    pub(crate) nodes: Vec<graph::Node>,
+    edges: Vec<Edge>,
+    /// Whether a job waits for one that was added later, so that there may be a cycle.
+    tangled: bool,
+    /// Dependencies that are not known by an index: on others, and by ids.
+    pub(crate) open: Vec<(u32, After)>,
+    pub(crate) kept: Vec<Kept>,
+    pub(crate) ids: Vec<(u32, JobId)>,
+    pub(crate) deadlines: Vec<(u32, Duration)>,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) timed: bool,
+    pub(crate) layout: Option<Layout>,
+}
+
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch::new()
+    }
+}
+
+impl Batch {
+    /// A batch without jobs.
+    pub fn new() -> Batch {
+        Batch::with_capacity(0)
+    }
+
+    /// A batch with room for so many jobs.
+    pub fn with_capacity(jobs: usize) -> Batch {
+        // Tokens of one batch are worth nothing in another. Not one of the facade's: it is no
+        // business of a model.
+        static TICKETS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        Batch { nodes: Vec::with_capacity(jobs), ..Batch::of(TICKETS.fetch_add(1, Relaxed)) }
+    }
+
+    /// A batch of one job, for which nobody needs tokens.
+    pub(crate) fn single<B: Body>(body: B, about: Option<&About>, after: &[After]) -> Batch {
+        let mut batch = Batch::of(0);
+        batch.push(body, about);
+        for after in after {
+            batch.link(0, after.clone());
+        }
+        batch
+    }
+
+    /// Takes the body of a batch of one job back.
+    pub(crate) fn into_single<B: Body>(mut self) -> B {
+        let node = self.nodes.pop().expect("it has one job");
+        // SAFETY: `single` made it, with a body of this type.
+        unsafe { node.into_body() }
+    }
+
+    fn of(ticket: u64) -> Batch {
+        Batch {
+            ticket,
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            tangled: false,
+            open: Vec::new(),
+            kept: Vec::new(),
+            ids: Vec::new(),
+            deadlines: Vec::new(),
+            on_failure: OnFailure::default(),
+            timed: false,
+            layout: None,
+        }
+    }
+
+    /// Adds a job.
+    #[inline]
+    pub fn add<B: Body>(&mut self, job: Job<B>) -> Node<B::Output, B::Error> {
+        let Job { body, about, after } = job;
+        let index = self.push(body, about.as_deref());
+        for after in after {
+            self.link(index, after);
+        }
+        Node::new(self.ticket, index)
+    }
+
+    #[inline]
+    fn push<B: Body>(&mut self, body: B, about: Option<&About>) -> u32 {
+        let index = self.len() as u32;
+        self.nodes.push(graph::Node::new(const { &B::HOW }, graph::cell::room(body)));
+        self.layout = None;
+        if let Some(about) = about {
+            self.kept.resize(index as usize, Kept::default());
+            self.kept.push(Kept::new(about));
+            self.ids.extend(about.id.map(|id| (index, id)));
+            self.deadlines.extend(about.deadline.map(|deadline| (index, deadline)));
+        }
+        index
+    }
+
+    /// Makes a job of this batch wait for another: one of the batch, whichever was added first, or
+    /// one that was submitted before.
+    ///
+    /// # Panics
+    /// If `job` is of another batch.
+    pub fn depend<R, E>(&mut self, job: &Node<R, E>, on: &impl Predecessor) {
+        assert_eq!(job.dep().batch(), self.ticket, "the job is of another batch");
+        self.layout = None;
+        self.link(job.dep().index(), on.to_after());
+    }
+
+    #[inline]
+    fn link(&mut self, index: u32, after: After) {
+        match after {
+            After::Node { batch, index: before } => {
+                assert_eq!(
+                    batch, self.ticket,
+                    "a job waits for one of another batch that is not submitted yet"
+                );
+                self.connect(before, index);
+            }
+            other => self.open.push((index, other)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn connect(&mut self, before: u32, index: u32) {
+        self.tangled |= before >= index;
+        // A batch with too many dependencies is refused before the count could overflow.
+        if self.edges.len() <= DEPENDENCIES_MAX {
+            self.nodes[index as usize].word.expect_one_more();
+        }
+        self.edges.push((before, index));
+    }
+
+    /// What a job that fails does to those that depend on it: they fail too unless said otherwise.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Batch {
+        self.on_failure = on_failure;
+        self
+    }
+
+    /// Times every job, however many there are.
+    pub fn timed(mut self) -> Batch {
+        self.timed = true;
+        self
+    }
+
+    /// How many jobs it has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Checks and lays out the dependencies now, so that the submission takes no time for it. It is
+    /// done there otherwise.
+    ///
+    /// # Errors
+    /// If jobs wait for each other, an id is there twice, or the batch is too large.
+    pub fn seal(&mut self) -> Result<(), Error> {
+        if self.layout.is_some() {
+            return Ok(());
+        }
+        self.resolve_own()?;
+        let (jobs, dependencies) = (self.len(), self.edges.len() + self.open.len());
+        if jobs > BATCH_MAX {
+            return Err(Error::TooLarge { size: jobs, max: BATCH_MAX });
+        }
+        if dependencies > DEPENDENCIES_MAX {
+            return Err(Error::TooLarge { size: dependencies, max: DEPENDENCIES_MAX });
+        }
+        match lay_out(&mut self.nodes, &self.edges, self.tangled) {
+            Ok(layout) => self.layout = Some(layout),
+            Err(cycle) => {
+                return Err(Error::Cycle(cycle.into_iter().map(|at| self.name(at)).collect()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds ids that are there twice, and dependencies by id on jobs of this batch.
+    fn resolve_own(&mut self) -> Result<(), Error> {
+        if self.ids.is_empty() {
+            return Ok(());
+        }
+        let mut own = std::collections::HashMap::with_capacity(self.ids.len());
+        for (index, id) in &self.ids {
+            if own.insert(*id, *index).is_some() {
+                return Err(Error::DuplicateJob(*id));
+            }
+        }
+        let mut found = Vec::new();
+        self.open.retain(|(index, after)| match after {
+            After::Id(id) => match own.get(id) {
+                Some(before) => {
+                    found.push((*before, *index));
+                    false
+                }
+                None => true,
+            },
+            _ => true,
+        });
+        for (before, index) in found {
+            self.connect(before, index);
+        }
+        Ok(())
+    }
+
+    /// What a job is called before it is submitted.
+    pub(crate) fn name(&self, index: u32) -> JobId {
+        match self.ids.binary_search_by_key(&index, |(at, _)| *at) {
+            Ok(at) => self.ids[at].1,
+            Err(_) => JobId::ours(0, index),
+        }
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("jobs", &self.len())
+            .field("dependencies", &(self.edges.len() + self.open.len()))
+            .field("on_failure", &self.on_failure)
+            .finish_non_exhaustive()
+    }
+}

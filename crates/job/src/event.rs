@@ -1,0 +1,247 @@
+//! What happens in a pool, as a stream for whoever wants to know.
+//!
+//! Each listener has a queue of its own with a bound; what does not fit is counted, and the pool
+//! never waits for a listener.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Condvar, Mutex, PoisonError, Weak},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use kernel::WorkerId;
+
+use crate::{
+    graph::cell::contain,
+    id::JobId,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+/// So many events wait for a listener.
+pub const EVENTS_MAX: usize = 65_536;
+
+/// Something that happened in a pool.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A job completed.
+    JobCompleted {
+        /// Which.
+        job: JobId,
+        /// Where it ran.
+        worker: WorkerId,
+        /// How long it took.
+        execution: Duration,
+    },
+    /// A job failed.
+    JobFailed {
+        /// Which.
+        job: JobId,
+        /// Where it ran.
+        worker: WorkerId,
+        /// What went wrong.
+        reason: Arc<str>,
+        /// How long it took.
+        execution: Duration,
+    },
+    /// A job failed without having run, since another did.
+    JobNotRun {
+        /// Which.
+        job: JobId,
+        /// Which other, and why.
+        fate: String,
+    },
+    /// A job was cancelled, or stopped with the pool.
+    JobCancelled {
+        /// Which.
+        job: JobId,
+    },
+    /// A job had not ended at its deadline.
+    DeadlineMissed {
+        /// Which.
+        job: JobId,
+    },
+    /// A worker takes jobs: it has started, or was resumed.
+    WorkerReady(WorkerId),
+    /// A worker takes nothing until it is resumed.
+    WorkerPaused(WorkerId),
+    /// A worker ends.
+    WorkerShuttingDown(WorkerId),
+}
+
+/// The pool's side.
+#[derive(Default)]
+pub(crate) struct Hub {
+    /// How many listen: looked at for each job.
+    listeners: AtomicUsize,
+    queues: Mutex<Vec<Weak<Queue>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Event>,
+    dropped: u64,
+    waker: Option<Waker>,
+    closed: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // No foreign code runs while it is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    #[inline(always)]
+    pub(crate) fn is_listened(&self) -> bool {
+        self.listeners.load(Relaxed) > 0
+    }
+
+    pub(crate) fn listen(&self) -> Events {
+        let queue = Arc::new(Queue::default());
+        let mut queues = lock(&self.queues);
+        queues.push(Arc::downgrade(&queue));
+        self.listeners.store(queues.len(), Relaxed);
+        Events { queue }
+    }
+
+    pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
+        if self.is_listened() {
+            self.send_to_all(&event());
+        }
+    }
+
+    #[cold]
+    fn send_to_all(&self, event: &Event) {
+        self.each(|state| {
+            if state.events.len() < EVENTS_MAX {
+                state.events.push_back(event.clone());
+            } else {
+                state.dropped += 1;
+            }
+        });
+    }
+
+    /// Nothing happens any more.
+    pub(crate) fn close(&self) {
+        self.each(|state| state.closed = true);
+    }
+
+    fn each(&self, mut change: impl FnMut(&mut State)) {
+        let mut wakers = Vec::new();
+        let mut queues = lock(&self.queues);
+        queues.retain(|queue| {
+            let Some(queue) = queue.upgrade() else { return false };
+            let mut state = lock(&queue.state);
+            change(&mut state);
+            wakers.extend(state.waker.take());
+            queue.arrived.notify_all();
+            true
+        });
+        self.listeners.store(queues.len(), Relaxed);
+        drop(queues);
+        for waker in wakers {
+            contain(|| waker.wake());
+        }
+    }
+}
+
+/// What happens in a pool from now on: an iterator that waits, or [`recv`](Events::recv)`.await`.
+/// Up to [`EVENTS_MAX`] events wait to be read.
+///
+/// ```
+/// use job::{Event, Job, Pool};
+///
+/// let pool = Pool::builder().workers(1).build()?;
+/// let mut events = pool.events();
+/// let job = pool.submit(Job::new(|_| ()))?;
+/// let id = job.id();
+/// job.join()?;
+/// assert!(events.any(|event| matches!(event, Event::JobCompleted { job, .. } if job == id)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Events {
+    queue: Arc<Queue>,
+}
+
+impl Events {
+    /// The next event, if there is one now.
+    pub fn try_next(&mut self) -> Option<Event> {
+        lock(&self.queue.state).events.pop_front()
+    }
+
+    /// The next event; `None` once the pool has stopped and all is read.
+    pub fn recv(&mut self) -> NextEvent<'_> {
+        NextEvent { queue: &self.queue }
+    }
+
+    /// How many events were not kept, since nobody read them.
+    pub fn dropped(&self) -> u64 {
+        lock(&self.queue.state).dropped
+    }
+}
+
+impl Iterator for Events {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        let mut state = lock(&self.queue.state);
+        loop {
+            if let Some(event) = state.events.pop_front() {
+                return Some(event);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.queue.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A future of the next event.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct NextEvent<'a> {
+    queue: &'a Queue,
+}
+
+impl Future for NextEvent<'_> {
+    type Output = Option<Event>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let waker = context.waker().clone();
+        let mut state = lock(&self.queue.state);
+        let next = state.events.pop_front();
+        let old = match next {
+            None if !state.closed => state.waker.replace(waker),
+            next => return Poll::Ready(next),
+        };
+        drop(state);
+        drop(old);
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for NextEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NextEvent").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.queue.state);
+        f.debug_struct("Events")
+            .field("waiting", &state.events.len())
+            .field("dropped", &state.dropped)
+            .finish()
+    }
+}

@@ -1,0 +1,223 @@
+//! What a pool is made of, checked before anything starts.
+
+use std::{fmt, sync::Arc, sync::OnceLock, time::Duration};
+
+use kernel::{Handle, Runtime, Simulation, WorkerChange};
+
+use crate::{
+    about::{JobInfo, Prioritizer},
+    error::PoolError,
+    event::Event,
+    policy::{Balancer, Policy},
+    pool::{
+        Pool, SimulatedPool,
+        shared::{Settings, Shared},
+    },
+};
+
+/// So many jobs wait or run in a pool, unless said otherwise.
+pub const CAPACITY: usize = 1 << 24;
+
+/// Builds a [`Pool`], or a simulation of one.
+///
+/// ```
+/// use job::{Balancer, Policy, Pool};
+///
+/// let pool = Pool::builder()
+///     .workers(2)
+///     .policy(Policy::HighestPriority)
+///     .balancer(Balancer::LeastLoaded)
+///     .capacity(10_000)
+///     .build()?;
+/// # drop(pool);
+/// # Ok::<(), job::PoolError>(())
+/// ```
+#[must_use = "a builder builds nothing until it is told to"]
+pub struct PoolBuilder {
+    kernel: kernel::Builder,
+    policy: Policy,
+    balancer: Option<Balancer>,
+    ageing: f64,
+    capacity: usize,
+    jobs_per_cycle_max: usize,
+    prioritizer: Option<Prioritizer>,
+    accept_while_paused: bool,
+}
+
+impl PoolBuilder {
+    pub(crate) fn new() -> PoolBuilder {
+        PoolBuilder {
+            kernel: Runtime::builder().name("job"),
+            policy: Policy::default(),
+            balancer: None,
+            ageing: 0.0,
+            capacity: CAPACITY,
+            jobs_per_cycle_max: 1,
+            prioritizer: None,
+            accept_while_paused: false,
+        }
+    }
+
+    /// How many workers. Otherwise `SHIFTWORK_WORKERS` says it, otherwise there is one per core.
+    pub fn workers(mut self, workers: usize) -> PoolBuilder {
+        self.kernel = self.kernel.workers(workers);
+        self
+    }
+
+    /// In which order ready jobs run: [`Policy::WorkStealing`] unless said otherwise.
+    pub fn policy(mut self, policy: Policy) -> PoolBuilder {
+        self.policy = policy;
+        self
+    }
+
+    /// Which worker gets a ready job: whoever comes first unless said otherwise.
+    pub fn balancer(mut self, balancer: Balancer) -> PoolBuilder {
+        self.balancer = Some(balancer);
+        self
+    }
+
+    /// Under [`Policy::HighestPriority`], how much of its priority a job has lost per job that was
+    /// ready before it. With 0 the order is strict, with more nobody starves.
+    pub fn ageing(mut self, rate: f64) -> PoolBuilder {
+        self.ageing = rate;
+        self
+    }
+
+    /// How many jobs may wait or run; more are refused as [`QueueFull`](crate::Error::QueueFull).
+    /// [`CAPACITY`] unless said otherwise.
+    pub fn capacity(mut self, jobs: usize) -> PoolBuilder {
+        self.capacity = jobs;
+        self
+    }
+
+    /// How many ready jobs one hand-out to a worker may take under
+    /// [`Policy::WorkStealing`](Policy): 1 unless said otherwise. More is cheaper for very small
+    /// jobs; but those that a worker has taken wait for each other.
+    pub fn max_jobs_per_cycle(mut self, jobs: usize) -> PoolBuilder {
+        self.jobs_per_cycle_max = jobs;
+        self
+    }
+
+    /// Computes the priority of each job when it is submitted, instead of taking what it was given.
+    pub fn prioritizer(
+        mut self,
+        prioritize: impl Fn(&JobInfo) -> f64 + Send + Sync + 'static,
+    ) -> PoolBuilder {
+        self.prioritizer = Some(Arc::new(prioritize));
+        self
+    }
+
+    /// How long a turn may take while others wait: one millisecond unless said otherwise.
+    pub fn quantum(mut self, quantum: Duration) -> PoolBuilder {
+        self.kernel = self.kernel.quantum(quantum);
+        self
+    }
+
+    /// The name of the worker threads, `job` unless said otherwise.
+    pub fn name(mut self, name: impl Into<String>) -> PoolBuilder {
+        self.kernel = self.kernel.name(name);
+        self
+    }
+
+    /// Takes jobs also while every worker is paused, instead of refusing them; they run when one is
+    /// resumed.
+    pub fn accept_while_paused(mut self) -> PoolBuilder {
+        self.accept_while_paused = true;
+        self
+    }
+
+    /// Records what the kernel does from the start, and keeps so many events per worker.
+    pub fn record(mut self, events_per_worker: usize) -> PoolBuilder {
+        self.kernel = self.kernel.record(events_per_worker);
+        self
+    }
+
+    /// Starts the pool.
+    ///
+    /// # Errors
+    /// What is wrong with the choices. Nothing is left running then.
+    pub fn build(self) -> Result<Pool, PoolError> {
+        let (kernel, settings, late) = self.plan(false)?;
+        let runtime = kernel.build()?;
+        let handle = runtime.handle();
+        settle(&handle, settings, &late);
+        Ok(Pool::of(Some(runtime), handle))
+    }
+
+    /// The same pool as a simulation: one thread, virtual time, and every choice that the policy
+    /// leaves open made by `seed`.
+    ///
+    /// # Errors
+    /// As for [`build`](PoolBuilder::build).
+    pub fn simulate(self, seed: u64) -> Result<SimulatedPool, PoolError> {
+        let (kernel, settings, late) = self.plan(true)?;
+        let simulation: Simulation = kernel.simulate(seed)?;
+        let handle = simulation.handle();
+        settle(&handle, settings, &late);
+        Ok(SimulatedPool::new(Pool::of(None, handle), simulation))
+    }
+
+    fn plan(self, simulated: bool) -> Result<(kernel::Builder, Settings, Arc<Late>), PoolError> {
+        let placement = self.policy.placement(self.balancer.as_ref())?;
+        if self.capacity == 0 {
+            return Err(PoolError::ZeroCapacity);
+        }
+        if self.jobs_per_cycle_max == 0 {
+            return Err(PoolError::ZeroJobsPerCycle);
+        }
+        let plain = self.policy == Policy::WorkStealing && self.balancer.is_none();
+        let settings = Settings {
+            policy: self.policy,
+            capacity: self.capacity,
+            jobs_per_cycle_max: u32::try_from(self.jobs_per_cycle_max).unwrap_or(u32::MAX),
+            prioritizer: self.prioritizer,
+            affinity: match self.balancer {
+                Some(Balancer::Affinity(choose)) => choose,
+                _ => None,
+            },
+            accept_while_paused: self.accept_while_paused,
+            plain,
+            inline: plain && !simulated,
+            simulated,
+        };
+        let late = Arc::new(Late::default());
+        let told = late.clone();
+        let kernel = self
+            .kernel
+            .discipline(self.policy.discipline(self.ageing))
+            .placement(placement)
+            .on_worker(move |worker, change| {
+                if let Some(handle) = told.get() {
+                    let event = match change {
+                        WorkerChange::Ready => Event::WorkerReady(worker),
+                        WorkerChange::Paused => Event::WorkerPaused(worker),
+                        _ => Event::WorkerShuttingDown(worker),
+                    };
+                    handle(event);
+                }
+            });
+        Ok((kernel, settings, late))
+    }
+}
+
+/// Who is told of workers: known once the runtime is there. It must not keep the runtime.
+type Late = OnceLock<Box<dyn Fn(Event) + Send + Sync>>;
+
+/// Moves the pool's part into the runtime.
+fn settle(handle: &Handle, settings: Settings, late: &Late) {
+    let workers = handle.worker_count();
+    let shared: &Shared = handle.tenant(|| Shared::new(settings, workers));
+    let hub = shared.events.clone();
+    let _ = late.set(Box::new(move |event| hub.send(|| event)));
+}
+
+impl fmt::Debug for PoolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuilder")
+            .field("kernel", &self.kernel)
+            .field("policy", &self.policy)
+            .field("balancer", &self.balancer)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,316 @@
+//! What all threads of a pool share. It lives with the runtime, as a tenant of it.
+//!
+//! Room for jobs: how many have been taken is one number, how many have ended is counted by each
+//! worker, and the difference is what waits or runs. Whoever waits for room enters itself, fences,
+//! and adds up again; a worker counts, fences, and looks whether somebody waits. So either the one
+//! sees the room, or the other sees who waits for it.
+
+use std::{sync::Arc, task::Waker, time::Duration};
+
+use crossbeam_utils::CachePadded;
+use kernel::{Attributes, Handle, Tenant, WorkerId};
+
+use crate::{
+    about::{JobInfo, Kept, Prioritizer, nanos},
+    error::Error,
+    event::{Event, Hub},
+    graph::{Core, Phase, cell::contain},
+    id::JobId,
+    learn::Classes,
+    metrics::{Count, Metrics, Seat, WorkerMetrics},
+    policy::{AffinityFn, Policy},
+    pool::registry::Registry,
+    sync::{
+        Mutex,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+            fence,
+        },
+    },
+};
+
+/// What was chosen when the pool was built.
+pub(crate) struct Settings {
+    pub(crate) policy: Policy,
+    pub(crate) capacity: usize,
+    pub(crate) jobs_per_cycle_max: u32,
+    pub(crate) prioritizer: Option<Prioritizer>,
+    pub(crate) affinity: Option<AffinityFn>,
+    /// Whether jobs are taken while no worker would run them.
+    pub(crate) accept_while_paused: bool,
+    /// Ready jobs go to the worker's deque or the global queue, and nothing orders them.
+    pub(crate) plain: bool,
+    /// The first ready successor may run at once.
+    pub(crate) inline: bool,
+    pub(crate) simulated: bool,
+}
+
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    /// One per worker, and a last one for what ends elsewhere.
+    seats: Box<[CachePadded<Seat>]>,
+    taken: CachePadded<AtomicU64>,
+    batches: AtomicU64,
+    pub(crate) classes: Classes,
+    pub(crate) events: Arc<Hub>,
+    pub(crate) registry: Mutex<Registry>,
+    /// Somebody waits for room.
+    crowded: AtomicBool,
+    waiting: Mutex<Vec<Waker>>,
+    pub(crate) workers: Mutex<Vec<Post>>,
+    /// No worker takes jobs.
+    deserted: AtomicBool,
+    deadlines_missed: Count,
+}
+
+/// What was asked of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Post {
+    Manned,
+    Paused,
+    /// It does not come back.
+    Closed,
+}
+
+impl Tenant for Shared {
+    fn closed(&self) {
+        self.events.close();
+        self.call_waiting();
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings, workers: usize) -> Shared {
+        Shared {
+            settings,
+            seats: (0..=workers).map(|_| CachePadded::default()).collect(),
+            taken: CachePadded::new(AtomicU64::new(0)),
+            batches: AtomicU64::new(0),
+            classes: Classes::new(),
+            events: Arc::default(),
+            registry: Mutex::new(Registry::default()),
+            crowded: AtomicBool::new(false),
+            waiting: Mutex::new(Vec::new()),
+            workers: Mutex::new(vec![Post::Manned; workers]),
+            deserted: AtomicBool::new(false),
+            deadlines_missed: Count::default(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn seat(&self, worker: WorkerId) -> &Seat {
+        &self.seats[worker.get()]
+    }
+
+    /// The job that runs on a worker, and since when if that is known.
+    pub(crate) fn running(&self, worker: WorkerId) -> Option<(JobId, Option<Duration>)> {
+        let seat = self.seat(worker);
+        let job = match seat.job.get() {
+            0 => return None,
+            raw => JobId::from_raw(raw),
+        };
+        Some((job, Some(seat.since.get()).filter(|at| *at > 0).map(Duration::from_nanos)))
+    }
+
+    /// Takes `wanted` places for jobs. Returns a number for their batch.
+    pub(crate) fn admit(&self, wanted: usize) -> Result<u64, Error> {
+        let capacity = self.settings.capacity as u64;
+        let mut taken = self.taken.load(Relaxed);
+        loop {
+            let sum = taken.saturating_add(wanted as u64);
+            // Cheap to know for as long as fewer were ever taken than there are places.
+            if sum > capacity && sum - self.ended().min(taken) > capacity {
+                let queued = self.queued() as usize;
+                return Err(Error::QueueFull { capacity: capacity as usize, queued, wanted });
+            }
+            match self.taken.compare_exchange_weak(taken, sum, Relaxed, Relaxed) {
+                Ok(_) => return Ok(self.batches.fetch_add(1, Relaxed) + 1),
+                Err(now) => taken = now,
+            }
+        }
+    }
+
+    /// Gives back places that were taken for a batch that is refused after all.
+    pub(crate) fn dismiss(&self, jobs: usize) {
+        self.taken.fetch_sub(jobs as u64, Relaxed);
+        self.made_room();
+    }
+
+    fn ended(&self) -> u64 {
+        self.seats.iter().map(|seat| seat.ended()).sum()
+    }
+
+    fn queued(&self) -> u64 {
+        // Ended first: what is taken meanwhile would make it too small otherwise.
+        let ended = self.ended();
+        self.taken.load(Relaxed).saturating_sub(ended)
+    }
+
+    /// A job has ended like this, on a worker or elsewhere.
+    #[inline(always)]
+    pub(crate) fn count(&self, phase: Phase, worker: Option<WorkerId>) {
+        let seat = match worker {
+            Some(worker) => self.seat(worker),
+            None => &self.seats[self.seats.len() - 1],
+        };
+        let count = match phase {
+            Phase::Completed => &seat.completed,
+            Phase::Failed => &seat.failed,
+            _ => &seat.cancelled,
+        };
+        if worker.is_some() { count.add(1) } else { count.add_shared(1) }
+    }
+
+    /// Jobs have ended, and were counted.
+    #[inline(always)]
+    pub(crate) fn made_room(&self) {
+        if self.settings.capacity == usize::MAX {
+            return;
+        }
+        fence(SeqCst);
+        if self.crowded.load(Relaxed) {
+            self.call_waiting();
+        }
+    }
+
+    #[cold]
+    fn call_waiting(&self) {
+        let mut waiting = self.waiting.lock();
+        self.crowded.store(false, Relaxed);
+        let wakers = std::mem::take(&mut *waiting);
+        drop(waiting);
+        for waker in wakers {
+            contain(|| waker.wake());
+        }
+    }
+
+    /// Somebody waits for room. The caller tries again afterwards.
+    pub(crate) fn wait_for_room(&self, waker: &Waker) {
+        let waker = waker.clone();
+        let mut waiting = self.waiting.lock();
+        if waiting.iter().all(|other| !other.will_wake(&waker)) {
+            waiting.push(waker);
+        }
+        self.crowded.store(true, Relaxed);
+        drop(waiting);
+        fence(SeqCst);
+    }
+
+    /// Whether a job would be run by anybody.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.deserted.load(Relaxed)
+    }
+
+    /// Notes what was asked of workers. Returns what the closure says.
+    pub(crate) fn man<R>(&self, change: impl FnOnce(&mut Vec<Post>) -> R) -> R {
+        let mut workers = self.workers.lock();
+        let result = change(&mut workers);
+        self.deserted.store(workers.iter().all(|post| *post != Post::Manned), Relaxed);
+        result
+    }
+
+    /// What orders and places a job, as the kernel wants it.
+    pub(crate) fn attributes(&self, kept: &Kept) -> Attributes {
+        let estimate = || self.estimate(kept);
+        let (mut priority, mut level) = (0.0, 0);
+        match self.settings.policy {
+            Policy::HighestPriority => priority = kept.priority,
+            // What nothing is known of comes last.
+            Policy::ShortestFirst => priority = -(estimate().unwrap_or(u64::MAX) as f64),
+            Policy::MultilevelFeedback { queue_count, time_slice } if kept.class().is_some() => {
+                let slices = estimate().unwrap_or(0) / nanos(time_slice).max(1);
+                level = slices.min(queue_count.saturating_sub(1) as u64) as u32;
+            }
+            _ => {}
+        }
+        let key = kept.worker().map(|worker| worker.get() as u64);
+        Attributes { name: None, priority, level, key }
+    }
+
+    /// How long a job should take: what its class was learnt to take, else what it was given.
+    pub(crate) fn estimate(&self, kept: &Kept) -> Option<u64> {
+        let learnt = kept.class().and_then(|class| self.classes.estimate(class));
+        learnt.or(Some(kept.estimate).filter(|estimate| *estimate > 0))
+    }
+
+    /// A job of which this is known took so long.
+    pub(crate) fn learn(&self, kept: &Kept, took: u64) {
+        if let Some(estimate) = self.estimate(kept) {
+            self.classes.compare(estimate, took);
+        }
+        if let Some(class) = kept.class() {
+            self.classes.learn(class, took);
+        }
+    }
+
+    /// Asks the prioritizer and the affinity about a job.
+    pub(crate) fn complete(
+        &self,
+        kept: &mut Kept,
+        info: &JobInfo,
+        workers: usize,
+    ) -> Result<(), Error> {
+        if let Some(prioritize) = &self.settings.prioritizer {
+            kept.priority = prioritize(info);
+        }
+        if !kept.priority.is_finite() {
+            let (job, priority) = (info.id, kept.priority);
+            return Err(Error::PriorityNotFinite { job, priority });
+        }
+        let chosen = info
+            .affinity
+            .or_else(|| self.settings.affinity.as_ref().and_then(|choose| choose(info)));
+        if let Some(worker) = chosen {
+            if worker.get() >= workers {
+                return Err(Error::InvalidWorkerId { worker, workers });
+            }
+            kept.set_worker(worker);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn miss_deadline(&self, job: JobId) {
+        self.deadlines_missed.add_shared(1);
+        self.events.send(|| Event::DeadlineMissed { job });
+    }
+
+    pub(crate) fn batch_ended(&self, core: &Core) {
+        if !core.chosen().is_empty() {
+            let left = self.registry.lock().retire(core);
+            drop(left);
+        }
+    }
+
+    pub(crate) fn metrics(&self, handle: &Handle) -> Metrics {
+        let uptime = handle.now();
+        let sum =
+            |of: fn(&Seat) -> &Count| self.seats.iter().map(|seat| of(seat).get()).sum::<u64>();
+        let mean = |sum: u64, count: u64| Duration::from_nanos(sum.checked_div(count).unwrap_or(0));
+        let (executing, measured) = (sum(|seat| &seat.executing), sum(|seat| &seat.measured));
+        let mut waiting = kernel::Histogram::default();
+        self.seats.iter().for_each(|seat| seat.add_to(&mut waiting));
+        let error = self.classes.error();
+        let workers = self.seats[..self.seats.len() - 1].iter().map(|seat| {
+            let execution = Duration::from_nanos(seat.executing.get());
+            let share = execution.as_secs_f64() / uptime.as_secs_f64().max(f64::MIN_POSITIVE);
+            WorkerMetrics { jobs: seat.ended(), execution, utilization: share.min(1.0) }
+        });
+        Metrics {
+            completed: sum(|seat| &seat.completed),
+            failed: sum(|seat| &seat.failed),
+            cancelled: sum(|seat| &seat.cancelled),
+            queue_depth: self.queued(),
+            scheduled: self.taken.load(Relaxed),
+            deadlines_missed: self.deadlines_missed.get(),
+            execution_total: Duration::from_nanos(executing),
+            execution_average: mean(executing, measured),
+            waiting_average: mean(sum(|seat| &seat.waited), sum(|seat| &seat.waits)),
+            waiting,
+            estimate_error_average: error.map(|(average, _)| average),
+            estimate_error_ratio: error.map(|(_, ratio)| ratio),
+            workers: workers.collect(),
+            uptime,
+        }
+    }
+}

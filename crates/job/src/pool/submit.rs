@@ -1,0 +1,366 @@
+//! How jobs get into a pool: checked as a whole, then put in line, or refused and given back.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    mem,
+    pin::Pin,
+    ptr,
+    sync::{Arc, Weak},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use crate::{
+    about::{About, JobInfo, Kept, nanos},
+    batch::{
+        Batch,
+        handle::BatchHandle,
+        node::{After, Outside},
+    },
+    body::Body,
+    error::{Error, Refused},
+    graph::{self, Core, Parts, cell::Fate, run, word::Duty},
+    handle::JobHandle,
+    job::Job,
+    pool::{Pool, registry::Known, shared::Shared},
+};
+
+/// What a batch was found to need before it is put in line.
+struct Ticket {
+    number: u64,
+    /// What is kept of each job, with what the prioritizer and the affinity say.
+    kept: Vec<Kept>,
+    needs: Needs,
+}
+
+/// Predecessors in other batches.
+#[derive(Default)]
+struct Needs {
+    live: Vec<(u32, Outside)>,
+    /// Those that ended so long ago that only how they ended is known.
+    ended: Vec<(u32, Option<Fate>)>,
+}
+
+impl Pool {
+    /// Submits a job.
+    ///
+    /// # Errors
+    /// Why it was refused; the job comes back.
+    pub fn submit<B: Body>(
+        &self,
+        job: Job<B>,
+    ) -> Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>> {
+        let Job { body, about, after } = job;
+        match self.take(Batch::single(body, about.as_deref(), &after)) {
+            Ok(core) => Ok(JobHandle::new(core, 0)),
+            Err(refused) => {
+                let (error, batch) = refused.into_parts();
+                Err(Refused::new(error, Job { body: batch.into_single(), about, after }))
+            }
+        }
+    }
+
+    /// Submits a closure that can not fail, with nothing said about it.
+    ///
+    /// ```
+    /// let pool = job::Pool::new()?;
+    /// assert_eq!(pool.compute(|| 6 * 7)?.join()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub fn compute<R: Send + Sync + 'static>(
+        &self,
+        run: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<JobHandle<R, Infallible>, Error> {
+        Ok(self.submit(Job::new(move |_| run()))?)
+    }
+
+    /// Submits the jobs of a batch, or none of them.
+    ///
+    /// # Errors
+    /// Why it was refused; the batch comes back.
+    pub fn submit_batch(&self, batch: Batch) -> Result<BatchHandle, Refused<Batch>> {
+        self.take(batch).map(BatchHandle::new)
+    }
+
+    /// As [`submit`](Pool::submit), but waits for room, and for a worker to be resumed.
+    pub fn submit_wait<B: Body>(&self, job: Job<B>) -> SubmitJob<'_, B> {
+        let Job { body, about, after } = job;
+        let batch = Some(Batch::single(body, about.as_deref(), &after));
+        SubmitJob { inner: SubmitBatch { pool: self, batch }, about, after, body: PhantomData }
+    }
+
+    /// As [`submit_batch`](Pool::submit_batch), but waits for room, and for a worker to be resumed.
+    pub fn submit_batch_wait(&self, batch: Batch) -> SubmitBatch<'_> {
+        SubmitBatch { pool: self, batch: Some(batch) }
+    }
+
+    fn take(&self, mut batch: Batch) -> Result<Arc<Core>, Refused<Batch>> {
+        match self.prepare(&mut batch) {
+            Ok(ticket) => Ok(self.launch(batch, ticket)),
+            Err(error) => Err(Refused::new(error, batch)),
+        }
+    }
+
+    /// Checks all that can be wrong, and takes the places for its jobs.
+    fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
+        let shared = self.shared();
+        if self.handle.refuses() {
+            return Err(Error::Stopped);
+        }
+        if shared.is_deserted() && !shared.settings.accept_while_paused {
+            return Err(Error::NoAvailableWorkers);
+        }
+        batch.seal()?;
+        let kept = self.complete(batch, shared)?;
+        let number = shared.admit(batch.len())?;
+        match self.find(batch, shared) {
+            Ok(needs) => Ok(Ticket { number, kept, needs }),
+            Err(error) => {
+                shared.dismiss(batch.len());
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks the prioritizer and the affinity about each job.
+    fn complete(&self, batch: &Batch, shared: &Shared) -> Result<Vec<Kept>, Error> {
+        let asked = shared.settings.prioritizer.is_some() || shared.settings.affinity.is_some();
+        if batch.kept.is_empty() && !asked {
+            return Ok(Vec::new());
+        }
+        let workers = self.handle.worker_count();
+        let mut all = batch.kept.clone();
+        all.resize(batch.len(), Kept::default());
+        for (index, kept) in (0u32..).zip(&mut all) {
+            let node = &batch.nodes[index as usize];
+            let deadline = batch.deadlines.binary_search_by_key(&index, |(at, _)| *at);
+            let info = JobInfo {
+                id: batch.name(index),
+                priority: kept.priority,
+                estimate: shared.estimate(kept).map(Duration::from_nanos),
+                class: kept.class(),
+                affinity: kept.worker(),
+                deadline: deadline.ok().map(|at| batch.deadlines[at].1),
+                predecessors: node.word.count(),
+                successors: node.to - node.from,
+            };
+            shared.complete(kept, &info, workers)?;
+        }
+        Ok(all)
+    }
+
+    /// Finds the jobs of other batches that some depend on, and reserves its ids.
+    fn find(&self, batch: &Batch, shared: &Shared) -> Result<Needs, Error> {
+        let mut needs = Needs::default();
+        if batch.open.is_empty() && batch.ids.is_empty() {
+            return Ok(needs);
+        }
+        let mut registry = shared.registry.lock();
+        for (index, after) in &batch.open {
+            match after {
+                After::Outside(outside) if !ptr::eq(outside.core.shared(), shared) => {
+                    return Err(Error::OtherPool(outside.core.id_of(outside.index)));
+                }
+                After::Outside(outside) => needs.live.push((*index, outside.clone())),
+                After::Id(id) => match registry.find(*id) {
+                    None => return Err(Error::UnknownJob(*id)),
+                    Some(Known::Live(core, at)) => {
+                        needs.live.push((*index, Outside { core, index: at }));
+                    }
+                    Some(Known::Ended(fate)) => needs.ended.push((*index, fate)),
+                },
+                After::Node { .. } => unreachable!("a batch resolves its own"),
+            }
+        }
+        registry.reserve(&batch.ids).map_err(Error::DuplicateJob)?;
+        Ok(needs)
+    }
+
+    /// Puts a batch in line that was found good.
+    fn launch(&self, batch: Batch, ticket: Ticket) -> Arc<Core> {
+        let shared = self.shared();
+        let Ticket { number, kept, needs } = ticket;
+        let Batch { ticket, mut nodes, ids, deadlines, on_failure, timed, layout, .. } = batch;
+        let mut layout = layout.expect("it was sealed");
+        let roots = mem::take(&mut layout.roots);
+        let guarded = guard(&mut nodes, &needs);
+        let parts = Parts {
+            ticket,
+            nodes: nodes.into_boxed_slice(),
+            layout,
+            kept: kept.into_boxed_slice(),
+            ids: ids.into_boxed_slice(),
+            on_failure,
+            timed,
+        };
+        let core = Core::new(parts, number, shared, &self.handle);
+        if !core.times().is_empty() {
+            core.times().set_submitted(nanos(self.handle.now()));
+        }
+        if !core.chosen().is_empty() {
+            shared.registry.lock().enter(&core);
+        }
+        self.watch_deadlines(&core, &deadlines);
+        if core.len() == 0 {
+            core.finish();
+            return core;
+        }
+        let (free, doomed) = self.watch(&core, needs, &guarded);
+        let roots = roots.iter().flat_map(|(from, to)| *from..*to);
+        if guarded.is_empty() {
+            run::start(&core, roots, &self.handle);
+        } else {
+            let free = roots.filter(|index| guarded.binary_search(index).is_err()).chain(free);
+            run::start(&core, free, &self.handle);
+            run::doom_at_submission(&core, doomed, &self.handle);
+        }
+        core
+    }
+
+    /// Makes jobs wait for those of other batches. Returns those that need not, and those that will
+    /// not run.
+    fn watch(&self, core: &Arc<Core>, needs: Needs, guarded: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        for (index, Outside { core: before, index: at }) in needs.live {
+            if !before.add_dependent(at, core.clone(), index) {
+                let reason = before.reason(at);
+                let fate = reason.map(|reason| Fate::Predecessor { job: before.id_of(at), reason });
+                let duty = run::release_at_submission(core, index, fate.as_ref());
+                assert_eq!(duty, Duty::Nothing, "it waits for us");
+            }
+        }
+        for (index, fate) in needs.ended {
+            let duty = run::release_at_submission(core, index, fate.as_ref());
+            assert_eq!(duty, Duty::Nothing, "it waits for us");
+        }
+        let (mut free, mut doomed) = (Vec::new(), Vec::new());
+        for index in guarded {
+            match run::release_at_submission(core, *index, None) {
+                Duty::Nothing => {}
+                Duty::Run => free.push(*index),
+                Duty::Doom => doomed.push(*index),
+            }
+        }
+        (free, doomed)
+    }
+
+    fn watch_deadlines(&self, core: &Arc<Core>, deadlines: &[(u32, Duration)]) {
+        for (index, deadline) in deadlines {
+            let (index, core_at) = (*index, Arc::downgrade(core));
+            let look = move || {
+                if let Some(core) = Weak::upgrade(&core_at)
+                    && !core.node(index).word.is_done()
+                {
+                    core.shared().miss_deadline(core.id_of(index));
+                }
+            };
+            // A pool that stops meanwhile ends the jobs anyway.
+            if let Ok(timer) = self.handle.call_after(*deadline, look) {
+                core.keep_timer(timer);
+            }
+        }
+    }
+
+    /// Tries, and if there is no room asks to be called when there is.
+    fn poll_take(
+        &self,
+        batch: &mut Option<Batch>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Arc<Core>, Refused<Batch>>> {
+        for waits in [false, true] {
+            let refused = match self.take(batch.take().expect("polled after it was ready")) {
+                Ok(core) => return Poll::Ready(Ok(core)),
+                Err(refused) => refused,
+            };
+            let worth_it = match refused.error() {
+                // What can never fit is not worth waiting for.
+                Error::QueueFull { capacity, wanted, .. } => wanted <= capacity,
+                Error::NoAvailableWorkers => true,
+                _ => false,
+            };
+            if !worth_it {
+                return Poll::Ready(Err(refused));
+            }
+            *batch = Some(refused.into_parts().1);
+            if !waits {
+                // And try again: there may be room since we looked.
+                self.shared().wait_for_room(context.waker());
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// Makes each job that waits for others outside also wait for us, until all of these are found.
+/// Returns which these are, in order.
+fn guard(nodes: &mut [graph::Node], needs: &Needs) -> Vec<u32> {
+    let live = needs.live.iter().map(|(index, _)| *index);
+    let mut guarded: Vec<u32> = live.chain(needs.ended.iter().map(|(index, _)| *index)).collect();
+    for index in &guarded {
+        nodes[*index as usize].word.expect_one_more();
+    }
+    guarded.sort_unstable();
+    guarded.dedup();
+    for index in &guarded {
+        nodes[*index as usize].word.expect_one_more();
+    }
+    guarded
+}
+
+/// A future of a batch that waits for room.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct SubmitBatch<'a> {
+    pool: &'a Pool,
+    batch: Option<Batch>,
+}
+
+impl Future for SubmitBatch<'_> {
+    type Output = Result<BatchHandle, Refused<Batch>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let pool = self.pool;
+        pool.poll_take(&mut self.batch, context).map_ok(BatchHandle::new)
+    }
+}
+
+/// A future of a job that waits for room.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct SubmitJob<'a, B> {
+    inner: SubmitBatch<'a>,
+    about: Option<Box<About>>,
+    after: Vec<After>,
+    body: PhantomData<fn(B)>,
+}
+
+impl<B: Body> Future for SubmitJob<'_, B> {
+    type Output = Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        this.inner.pool.poll_take(&mut this.inner.batch, context).map(|taken| match taken {
+            Ok(core) => Ok(JobHandle::new(core, 0)),
+            Err(refused) => {
+                let (error, batch) = refused.into_parts();
+                let (about, after) = (this.about.take(), mem::take(&mut this.after));
+                Err(Refused::new(error, Job { body: batch.into_single(), about, after }))
+            }
+        })
+    }
+}
+
+impl fmt::Debug for SubmitBatch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubmitBatch").field("batch", &self.batch).finish_non_exhaustive()
+    }
+}
+
+impl<B> fmt::Debug for SubmitJob<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubmitJob").field("about", &self.about).finish_non_exhaustive()
+    }
+}

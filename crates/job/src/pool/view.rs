@@ -1,0 +1,123 @@
+//! What each worker does, and how it is paused, resumed and shut down.
+
+use std::time::Duration;
+
+use kernel::{WorkerId, WorkerState};
+
+use crate::{
+    error::Error,
+    event::Event,
+    id::JobId,
+    pool::{Pool, shared::Post},
+};
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkerStatus {
+    /// It has nothing to do, or looks for something.
+    Idle,
+    /// It runs a job.
+    Busy {
+        /// Which.
+        job: JobId,
+        /// Since when, counted from the start of the runtime. `None` if the job is not timed: see
+        /// [`Batch::timed`](crate::Batch::timed).
+        since: Option<Duration>,
+    },
+    /// It is paused, was shut down, or the pool has stopped.
+    Unavailable,
+}
+
+impl Pool {
+    /// What each worker does. It may do something else the next moment.
+    pub fn workers(&self) -> Vec<WorkerStatus> {
+        let posts = self.shared().workers.lock().clone();
+        let states = self.handle.workers();
+        let status = |(index, (post, state)): (usize, (Post, WorkerState))| match self
+            .shared()
+            .running(WorkerId::new(index))
+        {
+            Some((job, since)) => WorkerStatus::Busy { job, since },
+            None if post == Post::Manned && !matches!(state, WorkerState::Stopped) => {
+                WorkerStatus::Idle
+            }
+            None => WorkerStatus::Unavailable,
+        };
+        posts.into_iter().zip(states).enumerate().map(status).collect()
+    }
+
+    /// The jobs that run.
+    pub(crate) fn running(&self) -> Vec<JobId> {
+        let shared = self.shared();
+        (0..self.handle.worker_count())
+            .filter_map(|worker| Some(shared.running(WorkerId::new(worker))?.0))
+            .collect()
+    }
+
+    /// Asks a worker to take nothing more. The job it runs ends first; then comes the event
+    /// [`WorkerPaused`](crate::Event::WorkerPaused). What waits for it is left to the others.
+    ///
+    /// # Errors
+    /// If there is no such worker, or it was shut down.
+    pub fn pause_worker(&self, worker: WorkerId) -> Result<(), Error> {
+        self.post(worker, Post::Paused)?;
+        self.handle.pause_worker(worker).expect("it was checked");
+        Ok(())
+    }
+
+    /// Lets a paused worker go on.
+    ///
+    /// # Errors
+    /// If there is no such worker, or it was shut down.
+    pub fn resume_worker(&self, worker: WorkerId) -> Result<(), Error> {
+        self.post(worker, Post::Manned)?;
+        self.handle.resume_worker(worker).expect("it was checked");
+        // Who waits with a submission may go on.
+        self.shared().made_room();
+        Ok(())
+    }
+
+    /// Takes a worker out of service for good: the job it runs ends first, and what waits for it is
+    /// left to the others. Its thread sleeps until the pool ends.
+    ///
+    /// # Errors
+    /// If there is no such worker, or it was shut down before.
+    pub fn shutdown_worker(&self, worker: WorkerId) -> Result<(), Error> {
+        self.post(worker, Post::Closed)?;
+        self.handle.pause_worker(worker).expect("it was checked");
+        self.shared().events.send(|| Event::WorkerShuttingDown(worker));
+        Ok(())
+    }
+
+    /// Pauses all workers that were not shut down.
+    pub fn pause(&self) {
+        self.each_worker(Pool::pause_worker);
+    }
+
+    /// Resumes all workers that were not shut down.
+    pub fn resume(&self) {
+        self.each_worker(Pool::resume_worker);
+    }
+
+    fn each_worker(&self, change: fn(&Pool, WorkerId) -> Result<(), Error>) {
+        for worker in 0..self.handle.worker_count() {
+            // One that was shut down stays so.
+            let _ = change(self, WorkerId::new(worker));
+        }
+    }
+
+    fn post(&self, worker: WorkerId, post: Post) -> Result<(), Error> {
+        self.shared().man(|posts| {
+            let workers = posts.len();
+            match posts.get_mut(worker.get()) {
+                None => Err(Error::InvalidWorkerId { worker, workers }),
+                Some(Post::Closed) => Err(Error::WorkerShutDown(worker)),
+                Some(was) => {
+                    *was = post;
+                    Ok(())
+                }
+            }
+        })
+    }
+}
