@@ -92,14 +92,14 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
 
     /// Whether it has ended.
     pub fn is_done(&self) -> bool {
-        self.core.node(self.index).word.is_done()
+        self.core.word(self.index).is_done()
     }
 
     /// Asks that it does not run, or if it is resumable, that it gets no further turn. False if it
     /// has ended. A plain job that runs is not interrupted; it may ask
     /// [`cancelled`](crate::Context::cancelled).
     pub fn cancel(&self) -> bool {
-        self.core.node(self.index).word.cancel()
+        self.core.word(self.index).cancel()
     }
 
     /// Waits until it has ended; [`done`](JobHandle::done) for tasks.

@@ -1,7 +1,7 @@
 //! How the dependencies of a batch are laid out, and whether they make sense.
 
 use crate::{
-    graph::{BLOCK, Node},
+    graph::{BLOCK, Node, word::Word},
     sync::atomic::AtomicU32,
 };
 
@@ -24,7 +24,12 @@ pub(crate) type Edge = (u32, u32);
 ///
 /// # Errors
 /// The jobs on a cycle, each waiting for the one after it.
-pub(crate) fn lay_out(nodes: &mut [Node], edges: &[Edge], check: bool) -> Result<Layout, Vec<u32>> {
+pub(crate) fn lay_out(
+    words: &[Word],
+    nodes: &mut [Node],
+    edges: &[Edge],
+    check: bool,
+) -> Result<Layout, Vec<u32>> {
     let mut starts = vec![0u32; nodes.len() + 1];
     for (before, _) in edges {
         starts[*before as usize + 1] += 1;
@@ -46,7 +51,7 @@ pub(crate) fn lay_out(nodes: &mut [Node], edges: &[Edge], check: bool) -> Result
     for (index, node) in (0u32..).zip(nodes.iter_mut()) {
         node.from = starts[index as usize];
         node.to = starts[index as usize + 1];
-        if node.word.count() == 0 {
+        if words[index as usize].count() == 0 {
             match roots.last_mut() {
                 Some((_, to)) if *to == index => *to += 1,
                 _ => roots.push((index, index + 1)),

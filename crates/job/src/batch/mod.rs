@@ -14,7 +14,7 @@ use crate::{
     },
     body::Body,
     error::Error,
-    graph::{self, cell::Tabled},
+    graph::{self, cell::Tabled, word::Word},
     id::{BATCH_MAX, JobId},
     job::Job,
     sync::atomic::Ordering::Relaxed,
@@ -51,6 +51,7 @@ pub enum OnFailure {
 #[must_use = "its jobs are done once the batch is submitted"]
 pub struct Batch {
     pub(crate) ticket: u64,
+    pub(crate) words: Vec<Word>,
     pub(crate) nodes: Vec<graph::Node>,
     edges: Vec<Edge>,
     /// Whether a job waits for one that was added later, so that there may be a cycle.
@@ -62,6 +63,7 @@ pub struct Batch {
     pub(crate) deadlines: Vec<(u32, Duration)>,
     pub(crate) on_failure: OnFailure,
     pub(crate) timed: bool,
+    pub(crate) some_resumable: bool,
     pub(crate) layout: Option<Layout>,
 }
 
@@ -82,7 +84,10 @@ impl Batch {
         // Tokens of one batch are worth nothing in another. Not one of the facade's: it is no
         // business of a model.
         static TICKETS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        Batch { nodes: Vec::with_capacity(jobs), ..Batch::of(TICKETS.fetch_add(1, Relaxed)) }
+        let mut batch = Batch::of(TICKETS.fetch_add(1, Relaxed));
+        batch.words.reserve_exact(jobs);
+        batch.nodes.reserve_exact(jobs);
+        batch
     }
 
     /// A batch of one job, for which nobody needs tokens.
@@ -105,6 +110,7 @@ impl Batch {
     fn of(ticket: u64) -> Batch {
         Batch {
             ticket,
+            words: Vec::new(),
             nodes: Vec::new(),
             edges: Vec::new(),
             tangled: false,
@@ -114,6 +120,7 @@ impl Batch {
             deadlines: Vec::new(),
             on_failure: OnFailure::default(),
             timed: false,
+            some_resumable: false,
             layout: None,
         }
     }
@@ -132,6 +139,8 @@ impl Batch {
     #[inline]
     fn push<B: Body>(&mut self, body: B, about: Option<&About>) -> u32 {
         let index = self.len() as u32;
+        self.words.push(Word::new(0));
+        self.some_resumable |= B::RESUMABLE;
         self.nodes.push(graph::Node::new(const { &B::HOW }, graph::cell::room(body)));
         self.layout = None;
         if let Some(about) = about {
@@ -173,7 +182,7 @@ impl Batch {
         self.tangled |= before >= index;
         // A batch with too many dependencies is refused before the count could overflow.
         if self.edges.len() <= DEPENDENCIES_MAX {
-            self.nodes[index as usize].word.expect_one_more();
+            self.words[index as usize].expect_one_more();
         }
         self.edges.push((before, index));
     }
@@ -218,7 +227,7 @@ impl Batch {
         if dependencies > DEPENDENCIES_MAX {
             return Err(Error::TooLarge { size: dependencies, max: DEPENDENCIES_MAX });
         }
-        match lay_out(&mut self.nodes, &self.edges, self.tangled) {
+        match lay_out(&self.words, &mut self.nodes, &self.edges, self.tangled) {
             Ok(layout) => self.layout = Some(layout),
             Err(cycle) => {
                 return Err(Error::Cycle(cycle.into_iter().map(|at| self.name(at)).collect()));

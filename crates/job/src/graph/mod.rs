@@ -1,10 +1,14 @@
 //! A batch that was submitted: its jobs in one dense array, and who waits for whom.
 //!
 //! ```text
-//!   nodes   [ word | phase | edges from..to | how | room ]   64 bytes a job
+//!   words   [ predecessors that are left, and flags ]        4 bytes a job
+//!   nodes   [ phase | edges from..to | how | room ]          64 bytes a job
 //!   edges   [ successor, successor, … ]                      4 bytes a dependency
 //!   blocks  [ jobs without successors that have not ended ]  4 bytes per 64 jobs
 //! ```
+//!
+//! Who ends a job touches the words of its successors, which may be far apart: so these lie close
+//! together, where the cache holds many of them. What only the runner needs is in a line of its own.
 //!
 //! 1. Whoever has made a job ready, or took it from a queue, has it to itself until it ends it:
 //!    its room, and the duty to release its successors.
@@ -20,8 +24,11 @@
 //! block; both steps are acquire and release, so the last one to end sees all of them.
 
 pub(crate) mod cell;
-pub(crate) mod run;
+pub(crate) mod end;
+mod line;
+mod ready;
 pub(crate) mod times;
+mod turn;
 pub(crate) mod watch;
 pub(crate) mod word;
 
@@ -52,10 +59,25 @@ use crate::{
 /// So many jobs share a counter.
 pub(crate) const BLOCK: usize = 64;
 
+/// Of so many successors the memory is fetched ahead.
+const PREFETCH_MAX: u32 = 4;
+
+/// Asks the processor to have this at hand soon.
+#[inline(always)]
+fn prefetch<T>(what: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint about memory that we may read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = what;
+}
+
 /// One job, in a cache line of its own.
 #[repr(align(64))]
 pub(crate) struct Node {
-    pub(crate) word: Word,
     phase: AtomicU8,
     /// Its successors in the batch's edges.
     pub(crate) from: u32,
@@ -95,7 +117,6 @@ impl Phase {
 impl Node {
     pub(crate) fn new(how: &'static How, room: Room) -> Node {
         Node {
-            word: Word::new(0),
             phase: AtomicU8::new(Phase::Created as u8),
             from: 0,
             to: 0,
@@ -115,6 +136,15 @@ impl Node {
         unsafe { cell::read(self.room.get()) }
     }
 
+    /// What the outcome, a failure, says.
+    ///
+    /// # Safety
+    /// It has left its outcome, and nobody takes it meanwhile.
+    unsafe fn reason(&self) -> Arc<str> {
+        // SAFETY: by the caller's promise.
+        unsafe { (self.how.reason)(self.room.get()) }
+    }
+
     #[inline(always)]
     pub(crate) fn set(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
@@ -122,12 +152,6 @@ impl Node {
 
     pub(crate) fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.phase.load(Relaxed))]
-    }
-
-    /// Whether it takes more than one turn.
-    #[inline(always)]
-    pub(crate) fn is_resumable(&self) -> bool {
-        self.how.resumable
     }
 }
 
@@ -148,7 +172,10 @@ impl Drop for Node {
 pub(crate) struct Parts {
     /// What its tokens carry.
     pub(crate) ticket: u64,
+    pub(crate) words: Box<[Word]>,
     pub(crate) nodes: Box<[Node]>,
+    /// Whether any of them takes more than one turn.
+    pub(crate) some_resumable: bool,
     pub(crate) layout: Layout,
     /// What is said about each job; empty if nothing is.
     pub(crate) kept: Box<[Kept]>,
@@ -163,7 +190,9 @@ pub(crate) struct Core {
     ticket: u64,
     /// The pool's number for it.
     number: u64,
+    words: Box<[Word]>,
     nodes: Box<[Node]>,
+    some_resumable: bool,
     edges: Box<[u32]>,
     kept: Box<[Kept]>,
     ids: Box<[(u32, JobId)]>,
@@ -197,12 +226,15 @@ struct Side {
 
 impl Core {
     pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
-        let Parts { ticket, nodes, layout, kept, ids, on_failure, timed } = parts;
+        let Parts { ticket, words, nodes, some_resumable, layout, kept, ids, on_failure, timed } =
+            parts;
         let core = Arc::new(Core {
             ticket,
             number,
             times: Times::new(nodes.len(), timed),
+            words,
             nodes,
+            some_resumable,
             edges: layout.edges,
             kept,
             ids,
@@ -235,6 +267,28 @@ impl Core {
     pub(crate) fn shared(&self) -> &Shared {
         // SAFETY: it lives as long as the runtime, which our handle keeps.
         unsafe { self.shared.as_ref() }
+    }
+
+    /// Whether a job takes more than one turn. Most batches have none, and then its line is not
+    /// looked at.
+    #[inline(always)]
+    pub(crate) fn is_resumable(&self, index: u32) -> bool {
+        self.some_resumable && self.node(index).how.resumable
+    }
+
+    /// Fetches what the end of a job will touch, while it runs.
+    #[inline(always)]
+    fn prefetch_successors(&self, node: &Node) {
+        let to = node.to.min(node.from + PREFETCH_MAX);
+        for successor in &self.edges[node.from as usize..to as usize] {
+            prefetch(self.word(*successor));
+            prefetch(self.node(*successor));
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(&self, index: u32) -> &Word {
+        &self.words[index as usize]
     }
 
     #[inline(always)]
@@ -272,7 +326,7 @@ impl Core {
     /// The job's outcome is of these types, and is not taken while the reference lives.
     pub(crate) unsafe fn outcome<R, E>(&self, index: u32) -> Option<&Outcome<R, E>> {
         let node = self.node(index);
-        if !node.word.is_done() || node.phase() == Phase::Taken {
+        if !self.word(index).is_done() || node.phase() == Phase::Taken {
             return None;
         }
         // SAFETY: it has ended, so the room holds the outcome; the types are the caller's promise.
@@ -294,9 +348,9 @@ impl Core {
     pub(crate) fn reason(&self, index: u32) -> Option<Arc<str>> {
         let node = self.node(index);
         let failed =
-            node.word.is_done() && matches!(node.phase(), Phase::Failed | Phase::Cancelled);
+            self.word(index).is_done() && matches!(node.phase(), Phase::Failed | Phase::Cancelled);
         // SAFETY: it has ended and was not taken: only what completed, or the last handle, is.
-        failed.then(|| unsafe { (node.how.reason)(node.room.get()) })
+        failed.then(|| unsafe { node.reason() })
     }
 
     pub(crate) fn cancel(&self) {
@@ -305,7 +359,7 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn is_cancelled(&self, index: u32) -> bool {
-        self.node(index).word.is_cancelled() || self.cancelled.load(Relaxed)
+        self.word(index).is_cancelled() || self.cancelled.load(Relaxed)
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -22,7 +22,12 @@ use crate::{
     },
     body::Body,
     error::{Error, Refused},
-    graph::{self, Core, Parts, cell::Fate, run, word::Duty},
+    graph::{
+        Core, Parts,
+        cell::Fate,
+        end,
+        word::{Duty, Word},
+    },
     handle::JobHandle,
     job::Job,
     pool::{Pool, registry::Known, shared::Shared},
@@ -147,7 +152,7 @@ impl Pool {
                 class: kept.class(),
                 affinity: kept.worker(),
                 deadline: deadline.ok().map(|at| batch.deadlines[at].1),
-                predecessors: node.word.count(),
+                predecessors: batch.words[index as usize].count(),
                 successors: node.to - node.from,
             };
             shared.complete(kept, &info, workers)?;
@@ -186,13 +191,26 @@ impl Pool {
     fn launch(&self, batch: Batch, ticket: Ticket) -> Arc<Core> {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
-        let Batch { ticket, mut nodes, ids, deadlines, on_failure, timed, layout, .. } = batch;
+        let Batch {
+            ticket,
+            mut words,
+            nodes,
+            some_resumable,
+            ids,
+            deadlines,
+            on_failure,
+            timed,
+            layout,
+            ..
+        } = batch;
         let mut layout = layout.expect("it was sealed");
         let roots = mem::take(&mut layout.roots);
-        let guarded = guard(&mut nodes, &needs);
+        let guarded = guard(&mut words, &needs);
         let parts = Parts {
             ticket,
+            words: words.into_boxed_slice(),
             nodes: nodes.into_boxed_slice(),
+            some_resumable,
             layout,
             kept: kept.into_boxed_slice(),
             ids: ids.into_boxed_slice(),
@@ -214,11 +232,11 @@ impl Pool {
         let (free, doomed) = self.watch(&core, needs, &guarded);
         let roots = roots.iter().flat_map(|(from, to)| *from..*to);
         if guarded.is_empty() {
-            run::start(&core, roots, &self.handle);
+            end::start(&core, roots, &self.handle);
         } else {
             let free = roots.filter(|index| guarded.binary_search(index).is_err()).chain(free);
-            run::start(&core, free, &self.handle);
-            run::doom_at_submission(&core, doomed, &self.handle);
+            end::start(&core, free, &self.handle);
+            end::doom_at_submission(&core, doomed, &self.handle);
         }
         core
     }
@@ -230,17 +248,17 @@ impl Pool {
             if !before.add_dependent(at, core.clone(), index) {
                 let reason = before.reason(at);
                 let fate = reason.map(|reason| Fate::Predecessor { job: before.id_of(at), reason });
-                let duty = run::release_at_submission(core, index, fate.as_ref());
+                let duty = end::release_at_submission(core, index, fate.as_ref());
                 assert_eq!(duty, Duty::Nothing, "it waits for us");
             }
         }
         for (index, fate) in needs.ended {
-            let duty = run::release_at_submission(core, index, fate.as_ref());
+            let duty = end::release_at_submission(core, index, fate.as_ref());
             assert_eq!(duty, Duty::Nothing, "it waits for us");
         }
         let (mut free, mut doomed) = (Vec::new(), Vec::new());
         for index in guarded {
-            match run::release_at_submission(core, *index, None) {
+            match end::release_at_submission(core, *index, None) {
                 Duty::Nothing => {}
                 Duty::Run => free.push(*index),
                 Duty::Doom => doomed.push(*index),
@@ -254,7 +272,7 @@ impl Pool {
             let (index, core_at) = (*index, Arc::downgrade(core));
             let look = move || {
                 if let Some(core) = Weak::upgrade(&core_at)
-                    && !core.node(index).word.is_done()
+                    && !core.word(index).is_done()
                 {
                     core.shared().miss_deadline(core.id_of(index));
                 }
@@ -298,16 +316,16 @@ impl Pool {
 
 /// Makes each job that waits for others outside also wait for us, until all of these are found.
 /// Returns which these are, in order.
-fn guard(nodes: &mut [graph::Node], needs: &Needs) -> Vec<u32> {
+fn guard(words: &mut [Word], needs: &Needs) -> Vec<u32> {
     let live = needs.live.iter().map(|(index, _)| *index);
     let mut guarded: Vec<u32> = live.chain(needs.ended.iter().map(|(index, _)| *index)).collect();
     for index in &guarded {
-        nodes[*index as usize].word.expect_one_more();
+        words[*index as usize].expect_one_more();
     }
     guarded.sort_unstable();
     guarded.dedup();
     for index in &guarded {
-        nodes[*index as usize].word.expect_one_more();
+        words[*index as usize].expect_one_more();
     }
     guarded
 }
