@@ -211,7 +211,7 @@ fn result<R, E>(core: &Core, index: u32) -> Option<Result<&R, &JobError<E>>> {
 fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
     match (result(core, index), core.node(index).phase()) {
         (Some(Ok(result)), _) => Status::Completed(result),
-        (Some(Err(_)), Phase::Cancelled) => Status::Cancelled,
+        (Some(Err(_)), Phase::Cancelled | Phase::Stopped) => Status::Cancelled,
         (Some(Err(error)), _) => Status::Failed(error),
         (None, Phase::Created) => Status::Created,
         (None, Phase::Ready) => Status::Ready,

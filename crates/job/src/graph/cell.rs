@@ -36,6 +36,16 @@ pub(crate) enum Fate {
     Stopped,
 }
 
+impl Fate {
+    /// What those who depend on `job` hear, to whom this happened: where it began.
+    pub(crate) fn as_predecessor(&self, job: JobId) -> Fate {
+        match self {
+            Fate::Cancelled => Fate::Predecessor { job, reason: self.to_string().into() },
+            other => other.clone(),
+        }
+    }
+}
+
 impl fmt::Display for Fate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -33,7 +33,7 @@ use crate::{
     about::Kept,
     batch::{OnFailure, layout::Layout},
     graph::{
-        cell::{How, Outcome, Room},
+        cell::{Fate, How, Outcome, Room},
         times::Times,
         watch::Watchers,
         word::Word,
@@ -76,9 +76,12 @@ pub(crate) enum Phase {
     Completed,
     Failed,
     Cancelled,
-    /// It has ended, and its outcome was moved out.
-    Taken,
+    /// The pool stopped before it ended.
+    Stopped,
 }
+
+/// Added to the phase: what lay in the room was moved out.
+const TAKEN: u8 = 1 << 7;
 
 impl Phase {
     const ALL: [Phase; 7] = [
@@ -88,7 +91,7 @@ impl Phase {
         Phase::Completed,
         Phase::Failed,
         Phase::Cancelled,
-        Phase::Taken,
+        Phase::Stopped,
     ];
 }
 
@@ -110,7 +113,7 @@ impl Node {
     /// It is of this type.
     pub(crate) unsafe fn into_body<B>(self) -> B {
         // So that it is not dropped with us.
-        self.set(Phase::Taken);
+        self.set_taken();
         // SAFETY: the type is the caller's promise, and it has not run.
         unsafe { cell::read(self.room.get()) }
     }
@@ -121,7 +124,21 @@ impl Node {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        Phase::ALL[usize::from(self.phase.load(Relaxed))]
+        Phase::ALL[usize::from(self.phase.load(Relaxed) & !TAKEN)]
+    }
+
+    /// For the one who takes it.
+    fn set_taken(&self) {
+        self.phase.store(self.phase.load(Relaxed) | TAKEN, Relaxed);
+    }
+
+    fn is_taken(&self) -> bool {
+        self.phase.load(Relaxed) & TAKEN != 0
+    }
+
+    /// Whether jobs of its batch wait for it. Then its outcome stays until the batch has ended.
+    pub(crate) fn has_successors(&self) -> bool {
+        self.from < self.to
     }
 
     /// Whether it takes more than one turn.
@@ -135,7 +152,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         let room = self.room.get();
         match self.phase() {
-            Phase::Taken => {}
+            _ if self.is_taken() => {}
             // SAFETY: it has ended, so its outcome lies there, and nobody else is left.
             phase if phase >= Phase::Completed => unsafe { (self.how.drop_outcome)(room) },
             // SAFETY: it has not ended, so its body lies there, and nobody else is left.
@@ -272,7 +289,7 @@ impl Core {
     /// The job's outcome is of these types, and is not taken while the reference lives.
     pub(crate) unsafe fn outcome<R, E>(&self, index: u32) -> Option<&Outcome<R, E>> {
         let node = self.node(index);
-        if !node.word.is_done() || node.phase() == Phase::Taken {
+        if !node.word.is_done() || node.is_taken() {
             return None;
         }
         // SAFETY: it has ended, so the room holds the outcome; the types are the caller's promise.
@@ -285,18 +302,22 @@ impl Core {
     /// The job has ended, its outcome is of these types, and nobody else reads or takes it.
     pub(crate) unsafe fn take<R, E>(&self, index: u32) -> Outcome<R, E> {
         let node = self.node(index);
-        node.set(Phase::Taken);
+        node.set_taken();
         // SAFETY: by the caller's promise.
         unsafe { cell::read(node.room.get()) }
     }
 
-    /// What a job that failed says.
-    pub(crate) fn reason(&self, index: u32) -> Option<Arc<str>> {
+    /// What dependents are told of a job that has ended, but did not complete. It does not look at
+    /// the outcome, which may be taken meanwhile.
+    pub(crate) fn fate(&self, index: u32) -> Option<Fate> {
         let node = self.node(index);
-        let failed =
-            node.word.is_done() && matches!(node.phase(), Phase::Failed | Phase::Cancelled);
-        // SAFETY: it has ended and was not taken: only what completed, or the last handle, is.
-        failed.then(|| unsafe { (node.how.reason)(node.room.get()) })
+        match node.phase() {
+            _ if !node.word.is_done() => None,
+            Phase::Failed => Some(self.failure(index)),
+            Phase::Cancelled => Some(Fate::Cancelled.as_predecessor(self.id_of(index))),
+            Phase::Stopped => Some(Fate::Stopped),
+            _ => None,
+        }
     }
 
     pub(crate) fn cancel(&self) {

@@ -399,6 +399,9 @@ impl Drop for Ending {
             // SAFETY: it is ours, and has left its outcome.
             Some(_) => unsafe {
                 let phase = phase_of(verdict);
+                if phase == Phase::Failed {
+                    note_failure(core.as_ref(), index);
+                }
                 settle(core, index, phase, Some(Fate::Stopped), Line::Closed, &mut doomed);
             },
         }
@@ -456,8 +459,7 @@ unsafe fn end_badly(
         doomed.push(Doomed { core, index, fate: Fate::Cancelled });
     } else {
         // SAFETY: it is ours, and has left its outcome.
-        let reason = unsafe { (this.node(index).how.reason)(this.node(index).room.get()) };
-        let fate = Fate::Predecessor { job: this.id_of(index), reason };
+        let fate = unsafe { note_failure(this, index) };
         // SAFETY: by the caller's promise.
         let next = unsafe {
             settle(core, index, Phase::Failed, Some(fate), Line::Turn(turn), &mut doomed)
@@ -470,31 +472,47 @@ unsafe fn end_badly(
     unsafe { end_doomed(doomed, Line::Turn(turn)) };
 }
 
+/// Notes what dependents are told of a job that has failed, also those that come later.
+///
+/// # Safety
+/// The job is the caller's, and has left its outcome.
+unsafe fn note_failure(core: &Core, index: u32) -> Fate {
+    // SAFETY: by the caller's promise.
+    let reason = unsafe { (core.node(index).how.reason)(core.node(index).room.get()) };
+    let fate = Fate::Predecessor { job: core.id_of(index), reason };
+    core.set_failure(index, fate.clone());
+    fate
+}
+
 /// Ends jobs that will not run, and those that will not run because of them.
 ///
 /// # Safety
 /// They are ready, and the caller's.
 #[cold]
 unsafe fn end_doomed(mut doomed: Vec<Doomed>, mut line: Line<'_, '_>) {
-    while let Some(Doomed { core, index, fate }) = doomed.pop() {
+    while let Some(Doomed { core, index, mut fate }) = doomed.pop() {
         // SAFETY: the job has not ended, so its batch stays.
         let this = unsafe { core.as_ref() };
         let node = this.node(index);
+        if matches!(fate, Fate::Predecessor { .. }) && this.is_cancelled(index) {
+            fate = Fate::Cancelled;
+        }
         // SAFETY: it is ours, and its body lies there.
         unsafe { (node.how.doom)(node.room.get(), fate.clone()) };
         let job = this.id_of(index);
-        let phase = if matches!(fate, Fate::Predecessor { .. }) {
-            this.shared().events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
-            Phase::Failed
-        } else {
+        let phase = match fate {
+            Fate::Predecessor { .. } => {
+                this.shared().events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
+                this.set_failure(index, fate.clone());
+                Phase::Failed
+            }
+            Fate::Cancelled => Phase::Cancelled,
+            Fate::Stopped => Phase::Stopped,
+        };
+        if phase != Phase::Failed {
             this.shared().events.send(|| Event::JobCancelled { job });
-            Phase::Cancelled
-        };
-        // Dependents hear where it began.
-        let fate = match fate {
-            Fate::Cancelled => Fate::Predecessor { job, reason: fate.to_string().into() },
-            other => other,
-        };
+        }
+        let fate = fate.as_predecessor(job);
         // SAFETY: it is ours, and its outcome lies there.
         let next = unsafe { settle(core, index, phase, Some(fate), line.again(), &mut doomed) };
         if let (Some(next), Line::Turn(turn)) = (next, &mut line) {

@@ -228,9 +228,7 @@ impl Pool {
     fn watch(&self, core: &Arc<Core>, needs: Needs, guarded: &[u32]) -> (Vec<u32>, Vec<u32>) {
         for (index, Outside { core: before, index: at }) in needs.live {
             if !before.add_dependent(at, core.clone(), index) {
-                let reason = before.reason(at);
-                let fate = reason.map(|reason| Fate::Predecessor { job: before.id_of(at), reason });
-                let duty = run::release_at_submission(core, index, fate.as_ref());
+                let duty = run::release_at_submission(core, index, before.fate(at).as_ref());
                 assert_eq!(duty, Duty::Nothing, "it waits for us");
             }
         }
