@@ -102,12 +102,12 @@ impl Ready {
             while let Some(index) = next {
                 // SAFETY: it is ready, and ours.
                 next = unsafe { run_job(core, index, shared, turn) };
-                if let Some(index) = next
-                    && turn.expired()
-                {
+                let Some(index) = next else { break };
+                if turn.expired() {
                     Ready { core, from: index, to: index + 1 }.submit(turn);
-                    next = None;
+                    break;
                 }
+                shared.made_room_before_another();
             }
         }
         shared.made_room();
@@ -383,9 +383,12 @@ impl Ending {
     fn end(self, turn: &mut Turn<'_>) {
         let Ending { core, index, verdict } = self;
         mem::forget(self);
+        // SAFETY: it lives as long as the runtime, and so as long as this turn.
+        let shared: &Shared = unsafe { &*core.as_ref().shared.as_ptr() };
         // SAFETY: it is ours, and has left its outcome.
         let next = unsafe { end(core, index, verdict, turn) };
         assert!(next.is_none(), "in a simulation successors are put in line");
+        shared.made_room();
     }
 }
 
@@ -670,4 +673,5 @@ pub(crate) fn doom_at_submission(core: &Core, indexes: Vec<u32>, handle: &Handle
         .collect();
     // SAFETY: they are ready, and ours: nobody else knows of them.
     unsafe { end_doomed(doomed, Line::Outside(handle)) };
+    core.shared().made_room();
 }

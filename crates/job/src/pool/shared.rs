@@ -174,8 +174,18 @@ impl Shared {
         }
     }
 
+    /// A job has ended and another follows on the same worker. Should this miss one who comes to
+    /// wait at this moment, the call at the end of the turn does not.
+    #[inline(always)]
+    pub(crate) fn made_room_before_another(&self) {
+        if self.crowded.load(Relaxed) {
+            self.call_waiting();
+        }
+    }
+
+    /// Lets all who wait with a submission try again.
     #[cold]
-    fn call_waiting(&self) {
+    pub(crate) fn call_waiting(&self) {
         let mut waiting = self.waiting.lock();
         self.crowded.store(false, Relaxed);
         let wakers = std::mem::take(&mut *waiting);
@@ -200,6 +210,11 @@ impl Shared {
     /// Whether a job would be run by anybody.
     pub(crate) fn is_deserted(&self) -> bool {
         self.deserted.load(Relaxed)
+    }
+
+    /// Whether no worker takes jobs, now or later.
+    pub(crate) fn is_deserted_for_good(&self) -> bool {
+        self.is_deserted() && self.workers.lock().iter().all(|post| *post == Post::Closed)
     }
 
     /// Notes what was asked of workers. Returns what the closure says.

@@ -278,7 +278,7 @@ impl Pool {
             let worth_it = match refused.error() {
                 // What can never fit is not worth waiting for.
                 Error::QueueFull { capacity, wanted, .. } => wanted <= capacity,
-                Error::NoAvailableWorkers => true,
+                Error::NoAvailableWorkers => !self.shared().is_deserted_for_good(),
                 _ => false,
             };
             if !worth_it {

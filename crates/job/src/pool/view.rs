@@ -74,7 +74,7 @@ impl Pool {
         self.post(worker, Post::Manned)?;
         self.handle.resume_worker(worker).expect("it was checked");
         // Who waits with a submission may go on.
-        self.shared().made_room();
+        self.shared().call_waiting();
         Ok(())
     }
 
@@ -87,6 +87,8 @@ impl Pool {
         self.post(worker, Post::Closed)?;
         self.handle.pause_worker(worker).expect("it was checked");
         self.shared().events.send(|| Event::WorkerShuttingDown(worker));
+        // Who waits for a worker to be resumed may wait in vain now.
+        self.shared().call_waiting();
         Ok(())
     }
 
