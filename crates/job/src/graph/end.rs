@@ -14,12 +14,12 @@ use crate::{
     batch::OnFailure,
     event::Event,
     graph::{
-        Core, Phase,
+        Core,
         cell::{Fate, Verdict, contain},
         line::{Closed, Lane, Line},
         ready::Ready,
         watch::Watcher,
-        word::Duty,
+        word::{Duty, Ended},
     },
     pool::shared::Shared,
 };
@@ -106,14 +106,15 @@ impl Ending {
         let mut doomed = Vec::new();
         // SAFETY: the job has not ended, so its batch stays.
         let this = unsafe { core.as_ref() };
+        // SAFETY: what the pool keeps lives as long as the runtime, and so as long as this turn.
+        let shared: &Shared = unsafe { &*this.shared.as_ptr() };
         // SAFETY: the job is ours, and has left its outcome if it was not cancelled.
         let next = unsafe {
             match verdict {
-                Some(Verdict::Completed) => complete(core, index, this.shared(), turn, &mut doomed),
+                Some(Verdict::Completed) => complete(core, index, shared, turn, &mut doomed),
                 Some(_) => {
-                    let reason = this.node(index).reason();
-                    let fate = Fate::Predecessor { job: this.id_of(index), reason };
-                    fail(core, index, Phase::Failed, &fate, turn, &mut doomed)
+                    let fate = note_failure(this, index);
+                    fail(core, index, Ended::Failed, &fate, turn, &mut doomed)
                 }
                 None => {
                     doomed.push(Doomed { core, index, fate: Fate::Cancelled });
@@ -127,7 +128,20 @@ impl Ending {
         }
         // SAFETY: they are ready, and ours.
         unsafe { end_doomed(doomed, turn) };
+        shared.made_room();
     }
+}
+
+/// Notes what dependents are told of a job that has failed, also those that come later.
+///
+/// # Safety
+/// The job is the caller's, and has left its outcome.
+unsafe fn note_failure(core: &Core, index: u32) -> Fate {
+    // SAFETY: by the caller's promise.
+    let reason = unsafe { core.cells.reason(index) };
+    let fate = Fate::Predecessor { job: core.id_of(index), reason };
+    core.set_failure(index, fate.clone());
+    fate
 }
 
 impl Drop for Ending {
@@ -135,17 +149,19 @@ impl Drop for Ending {
     fn drop(&mut self) {
         let Ending { core, index, verdict } = *self;
         let mut doomed = Vec::new();
-        let phase = match verdict {
-            Some(Verdict::Completed) => Some(Phase::Completed),
-            Some(_) => Some(Phase::Failed),
-            None => None,
-        };
-        match phase {
-            None => doomed.push(Doomed { core, index, fate: Fate::Stopped }),
-            // SAFETY: it is ours, and has left its outcome.
-            Some(phase) => unsafe {
-                fail(core, index, phase, &Fate::Stopped, &mut Closed, &mut doomed);
-            },
+        let fate = Fate::Stopped;
+        // SAFETY: it is ours, and has left its outcome if it was not cancelled.
+        unsafe {
+            match verdict {
+                Some(Verdict::Completed) => {
+                    fail(core, index, Ended::Completed, &fate, &mut Closed, &mut doomed);
+                }
+                Some(_) => {
+                    note_failure(core.as_ref(), index);
+                    fail(core, index, Ended::Failed, &fate, &mut Closed, &mut doomed);
+                }
+                None => doomed.push(Doomed { core, index, fate }),
+            }
         }
         // SAFETY: they are ready, and ours.
         unsafe { end_doomed(doomed, &mut Closed) };
@@ -158,27 +174,31 @@ impl Drop for Ending {
 /// They are ready, and the caller's.
 #[cold]
 pub(super) unsafe fn end_doomed(mut doomed: Vec<Doomed>, line: &mut impl Line) {
-    while let Some(Doomed { core, index, fate }) = doomed.pop() {
+    while let Some(Doomed { core, index, mut fate }) = doomed.pop() {
         // SAFETY: the job has not ended, so its batch stays.
         let this = unsafe { core.as_ref() };
-        let node = this.node(index);
-        // SAFETY: it is ours, and its body lies there.
-        unsafe { (node.how.doom)(node.room.get(), fate.clone()) };
+        if matches!(fate, Fate::Predecessor { .. }) && this.is_cancelled(index) {
+            fate = Fate::Cancelled;
+        }
+        // SAFETY: it is ours, and has not run.
+        unsafe { this.cells.doom(index, fate.clone()) };
         let job = this.id_of(index);
-        let phase = if let Fate::Predecessor { .. } = fate {
-            this.shared().events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
-            Phase::Failed
-        } else {
+        let ended = match fate {
+            Fate::Predecessor { .. } => {
+                this.shared().events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
+                this.set_failure(index, fate.clone());
+                Ended::Failed
+            }
+            Fate::Cancelled => Ended::Cancelled,
+            Fate::Stopped => Ended::Stopped,
+        };
+        if ended != Ended::Failed {
             this.shared().events.send(|| Event::JobCancelled { job });
-            Phase::Cancelled
-        };
+        }
         // Dependents hear where it began.
-        let fate = match fate {
-            Fate::Cancelled => Fate::Predecessor { job, reason: fate.to_string().into() },
-            other => other,
-        };
+        let fate = fate.as_predecessor(job);
         // SAFETY: it is ours, and its outcome lies there.
-        let next = unsafe { fail(core, index, phase, &fate, line, &mut doomed) };
+        let next = unsafe { fail(core, index, ended, &fate, line, &mut doomed) };
         if let Some(next) = next {
             // SAFETY: it is ready, and ours.
             line.submit(unsafe { Ready::new(core, next, next + 1) });
@@ -201,19 +221,17 @@ unsafe fn complete(
 ) -> Option<u32> {
     // SAFETY: the job has not ended, so its batch stays: until its last step below (rule 3).
     let this = unsafe { core.as_ref() };
-    let node = this.node(index);
-    node.set(Phase::Completed);
-    shared.count(Phase::Completed, line.worker());
-    let (from, to) = (node.from, node.to);
-    if this.word(index).end() {
+    shared.count(Ended::Completed, line.worker());
+    let successors = this.successors(index);
+    if this.word(index).end(Ended::Completed) {
         tell(this, index, None, line, doomed);
     }
-    if from == to {
+    if successors.is_empty() {
         this.end_in_block(index);
         return None;
     }
     // SAFETY: by the caller's promise.
-    unsafe { release(core, from..to, shared, line, doomed) }
+    unsafe { release(core, successors, shared, line, doomed) }
 }
 
 /// Says that a job has ended like this. Its successors may not be run: that is for the batch to
@@ -225,19 +243,16 @@ unsafe fn complete(
 unsafe fn fail(
     core: NonNull<Core>,
     index: u32,
-    phase: Phase,
+    ended: Ended,
     fate: &Fate,
     line: &mut impl Line,
     doomed: &mut Vec<Doomed>,
 ) -> Option<u32> {
     // SAFETY: as in `complete`.
     let this = unsafe { core.as_ref() };
-    let shared = this.shared();
-    let node = this.node(index);
-    node.set(phase);
-    shared.count(phase, line.worker());
-    let edges = node.from..node.to;
-    if this.word(index).end() {
+    this.shared().count(ended, line.worker());
+    let edges = this.successors(index);
+    if this.word(index).end(ended) {
         tell(this, index, Some(fate), line, doomed);
     }
     if edges.is_empty() {
@@ -376,4 +391,5 @@ pub(crate) fn doom_at_submission(core: &Core, indexes: Vec<u32>, handle: &Handle
         .collect();
     // SAFETY: they are ready, and ours: nobody else knows of them.
     unsafe { end_doomed(doomed, &mut handle.clone()) };
+    core.shared().made_room();
 }

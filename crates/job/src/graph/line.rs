@@ -7,7 +7,7 @@ use kernel::{Attributes, Handle, Turn, WorkerId};
 use crate::{
     about::{Kept, nanos},
     graph::{
-        Core, Phase,
+        Core,
         ready::{Ready, turns},
     },
     pool::shared::Shared,
@@ -130,7 +130,6 @@ impl<'a, L: Line> Lane<'a, L> {
     /// The job is ready and the caller's, and `core` is its batch. Afterwards it is not.
     #[inline(always)]
     pub(super) unsafe fn add(&mut self, core: &Core, index: u32) {
-        core.node(index).set(Phase::Ready);
         self.stamp(core, index);
         if !self.shared.settings.plain || core.is_resumable(index) {
             return self.add_with_care(core, index);

@@ -104,6 +104,7 @@ unsafe fn run_on(core: NonNull<Core>, first: u32, shared: &Shared, turn: &mut Tu
             }
             Some(next) => index = next,
         }
+        shared.made_room_before_another();
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     about::nanos,
     context::Context,
     event::Event,
-    graph::{Core, Phase, cell::Verdict},
+    graph::{Core, cell::Verdict},
     pool::shared::Shared,
 };
 
@@ -28,15 +28,13 @@ pub(super) unsafe fn take_turn(
     if this.is_cancelled(index) {
         return None;
     }
-    let node = this.node(index);
-    node.set(Phase::Running);
-    this.prefetch_successors(node);
+    this.prefetch_successors(index);
     let seat = shared.seat(turn.worker());
     seat.job.set(this.id_of(index).to_raw());
     let timed = this.times().of(index).is_some() || shared.events.is_listened();
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };
-    // SAFETY: the job is ours, so its room is, and holds the body.
-    let verdict = unsafe { (node.how.turn)(node.room.get(), &mut Context::new(this, index, turn)) };
+    // SAFETY: the job is ours, and has not ended.
+    let verdict = unsafe { this.cells.turn(index, &mut Context::new(this, index, turn)) };
     if timed {
         stop_clock(this, index, verdict, started, shared, turn);
     }
@@ -88,7 +86,7 @@ fn stop_clock(
         match verdict {
             // SAFETY: the job is ours, and has left its outcome.
             Verdict::Failed => {
-                let reason = unsafe { core.node(index).reason() };
+                let reason = unsafe { core.cells.reason(index) };
                 Event::JobFailed { job, worker, reason, execution }
             }
             _ => Event::JobCompleted { job, worker, execution },

@@ -143,7 +143,6 @@ impl Pool {
         let mut all = batch.kept.clone();
         all.resize(batch.len(), Kept::default());
         for (index, kept) in (0u32..).zip(&mut all) {
-            let node = &batch.nodes[index as usize];
             let deadline = batch.deadlines.binary_search_by_key(&index, |(at, _)| *at);
             let info = JobInfo {
                 id: batch.name(index),
@@ -153,7 +152,7 @@ impl Pool {
                 affinity: kept.worker(),
                 deadline: deadline.ok().map(|at| batch.deadlines[at].1),
                 predecessors: batch.words[index as usize].count(),
-                successors: node.to - node.from,
+                successors: batch.successors(index),
             };
             shared.complete(kept, &info, workers)?;
         }
@@ -194,7 +193,7 @@ impl Pool {
         let Batch {
             ticket,
             mut words,
-            nodes,
+            cells,
             some_resumable,
             ids,
             deadlines,
@@ -209,7 +208,7 @@ impl Pool {
         let parts = Parts {
             ticket,
             words: words.into_boxed_slice(),
-            nodes: nodes.into_boxed_slice(),
+            cells: cells.into_cells(),
             some_resumable,
             layout,
             kept: kept.into_boxed_slice(),
@@ -246,9 +245,7 @@ impl Pool {
     fn watch(&self, core: &Arc<Core>, needs: Needs, guarded: &[u32]) -> (Vec<u32>, Vec<u32>) {
         for (index, Outside { core: before, index: at }) in needs.live {
             if !before.add_dependent(at, core.clone(), index) {
-                let reason = before.reason(at);
-                let fate = reason.map(|reason| Fate::Predecessor { job: before.id_of(at), reason });
-                let duty = end::release_at_submission(core, index, fate.as_ref());
+                let duty = end::release_at_submission(core, index, before.fate(at).as_ref());
                 assert_eq!(duty, Duty::Nothing, "it waits for us");
             }
         }
@@ -298,7 +295,7 @@ impl Pool {
             let worth_it = match refused.error() {
                 // What can never fit is not worth waiting for.
                 Error::QueueFull { capacity, wanted, .. } => wanted <= capacity,
-                Error::NoAvailableWorkers => true,
+                Error::NoAvailableWorkers => !self.shared().is_deserted_for_good(),
                 _ => false,
             };
             if !worth_it {
@@ -326,6 +323,7 @@ fn guard(words: &mut [Word], needs: &Needs) -> Vec<u32> {
     guarded.dedup();
     for index in &guarded {
         words[*index as usize].expect_one_more();
+        words[*index as usize].be_exact();
     }
     guarded
 }
