@@ -24,6 +24,12 @@ impl<'a, 't> Context<'a, 't> {
         self.core.id_of(self.index)
     }
 
+    /// Its number in its batch, in the order in which jobs were added.
+    #[inline]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// The result of a predecessor in the same batch. `None` if that one has not completed: it
     /// failed and the batch lets its dependents run, or it is no predecessor at all.
     ///

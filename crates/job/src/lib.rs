@@ -65,6 +65,7 @@ pub use batch::{
     Batch, DEPENDENCIES_MAX, OnFailure,
     handle::{BatchHandle, BatchProgress},
     node::{Dep, Node, Predecessor},
+    shape::Shape,
     typed::TypedBatch,
 };
 pub use body::{Body, Fallible, Payload, Progress, Resumable, Sure};

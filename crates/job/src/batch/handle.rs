@@ -112,12 +112,12 @@ impl BatchHandle {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] inside a job of the same pool, and in a simulation.
-    pub fn wait(&self) -> Result<BatchProgress, Error> {
+    pub fn wait(&self) -> Result<(), Error> {
         if !self.is_done() {
             may_block(&self.core)?;
             block_on(self.done());
         }
-        Ok(self.progress())
+        Ok(())
     }
 
     /// Ready when all of its jobs have ended.

@@ -1,9 +1,6 @@
 //! How the dependencies of a batch are laid out, and whether they make sense.
 
-use crate::{
-    graph::{BLOCK, word::Word},
-    sync::atomic::AtomicU32,
-};
+use crate::graph::{BLOCK, word::Word};
 
 /// The graph of a batch, ready to run.
 pub(crate) struct Layout {
@@ -11,12 +8,22 @@ pub(crate) struct Layout {
     pub(crate) starts: Box<[u32]>,
     /// The successors of each job, one after the other.
     pub(crate) edges: Box<[u32]>,
+    /// How many predecessors each job has.
+    pub(crate) waits_for: Box<[u32]>,
     /// Jobs without successors, by block.
-    pub(crate) blocks: Box<[AtomicU32]>,
-    /// How many blocks have such jobs.
-    pub(crate) blocks_with_ends: u32,
+    pub(crate) ends: Box<[u32]>,
     /// Jobs without predecessors, as ranges.
     pub(crate) roots: Vec<(u32, u32)>,
+}
+
+impl Layout {
+    /// The words of jobs that wait like this.
+    pub(crate) fn words(&self) -> Vec<Word> {
+        if self.waits_for.is_empty() {
+            return (1..self.starts.len()).map(|_| Word::new(0)).collect();
+        }
+        self.waits_for.iter().map(|count| Word::new(*count)).collect()
+    }
 }
 
 /// A dependency: the second waits for the first.
@@ -57,14 +64,14 @@ pub(crate) fn lay_out(words: &[Word], edges: &[Edge], check: bool) -> Result<Lay
         }
     }
     let ends_of = |block: &[u32]| block.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32;
-    let ends: Vec<u32> = (0..words.len())
+    let ends = (0..words.len())
         .step_by(BLOCK)
         .map(|from| ends_of(&starts[from..=(from + BLOCK).min(words.len())]))
         .collect();
     Ok(Layout {
         edges: successors.into_boxed_slice(),
-        blocks_with_ends: ends.iter().filter(|ends| **ends > 0).count() as u32,
-        blocks: ends.into_iter().map(AtomicU32::new).collect(),
+        ends,
+        waits_for: words.iter().map(Word::count).collect(),
         starts: starts.into_boxed_slice(),
         roots,
     })
@@ -74,14 +81,11 @@ impl Layout {
     /// Jobs that do not depend on each other; some may depend on jobs of other batches, which are
     /// no roots then.
     fn without_edges(jobs: usize) -> Layout {
-        let blocks: Box<[AtomicU32]> = (0..jobs.div_ceil(BLOCK))
-            .map(|block| AtomicU32::new((jobs - block * BLOCK).min(BLOCK) as u32))
-            .collect();
         Layout {
             starts: vec![0; jobs + 1].into_boxed_slice(),
             edges: Box::default(),
-            blocks_with_ends: blocks.len() as u32,
-            blocks,
+            waits_for: Box::default(),
+            ends: (0..jobs).step_by(BLOCK).map(|from| (jobs - from).min(BLOCK) as u32).collect(),
             roots: if jobs > 0 { vec![(0, jobs as u32)] } else { Vec::new() },
         }
     }

@@ -3,15 +3,17 @@
 pub(crate) mod handle;
 pub(crate) mod layout;
 pub(crate) mod node;
+pub(crate) mod shape;
 pub(crate) mod typed;
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     about::{About, Kept},
     batch::{
         layout::{Edge, Layout, lay_out},
         node::{After, Node, Predecessor},
+        shape::Shape,
     },
     body::Body,
     error::Error,
@@ -70,7 +72,7 @@ pub struct Batch {
     pub(crate) on_failure: OnFailure,
     pub(crate) timed: bool,
     pub(crate) some_resumable: bool,
-    pub(crate) layout: Option<Layout>,
+    pub(crate) layout: Option<Arc<Layout>>,
 }
 
 /// The bodies: each of a type of its own, or all of one.
@@ -262,12 +264,30 @@ impl Batch {
             return Err(Error::TooLarge { size: dependencies, max: DEPENDENCIES_MAX });
         }
         match lay_out(&self.words, &self.edges, self.tangled) {
-            Ok(layout) => self.layout = Some(layout),
+            Ok(layout) => self.layout = Some(Arc::new(layout)),
             Err(cycle) => {
                 return Err(Error::Cycle(cycle.into_iter().map(|at| self.name(at)).collect()));
             }
         }
         Ok(())
+    }
+
+    /// Who waits for whom in this batch, for further batches that are alike: see [`Shape`].
+    ///
+    /// # Errors
+    /// As for [`seal`](Batch::seal).
+    pub fn shape(&mut self) -> Result<Shape, Error> {
+        self.seal()?;
+        Ok(Shape::new(self.layout.clone().expect("it was sealed")))
+    }
+
+    /// A batch of this shape.
+    pub(crate) fn shaped(layout: &Arc<Layout>, cells: Content) -> Batch {
+        let mut batch = Batch::new();
+        batch.words = layout.words();
+        batch.layout = Some(layout.clone());
+        batch.cells = cells;
+        batch
     }
 
     /// Finds ids that are there twice, and dependencies by id on jobs of this batch.

@@ -6,6 +6,7 @@ use crate::{
     batch::{
         Batch, Content, OnFailure,
         node::{Node, Predecessor},
+        shape::Shape,
     },
     context::Context,
     error::Error,
@@ -88,6 +89,14 @@ where
     /// As there.
     pub fn seal(&mut self) -> Result<(), Error> {
         self.batch.seal()
+    }
+
+    /// As [`Batch::shape`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shape(&mut self) -> Result<Shape, Error> {
+        self.batch.shape()
     }
 
     /// How many jobs it has.

@@ -301,7 +301,7 @@ unsafe fn release(
     let mut first = None;
     let mut lane = Lane::new(core, shared, line);
     for at in edges {
-        let successor = this.edges[at as usize];
+        let successor = this.layout.edges[at as usize];
         match this.word(successor).release() {
             Duty::Nothing => {}
             Duty::Run if inline && first.is_none() && !this.is_resumable(successor) => {
@@ -331,7 +331,7 @@ unsafe fn doom_successors(
     // SAFETY: the next successor has not ended, so the batch stays.
     let this = unsafe { core.as_ref() };
     for at in edges {
-        let successor = this.edges[at as usize];
+        let successor = this.layout.edges[at as usize];
         this.poison(successor, Some(fate));
         if this.word(successor).release() != Duty::Nothing {
             let fate = this.take_fate(successor);

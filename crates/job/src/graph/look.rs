@@ -39,7 +39,8 @@ impl Core {
             // The last predecessor is not taken off: has it ended?
             1 if !word.is_exact() => (0..self.len() as u32).all(|before| {
                 let edges = self.successors(before);
-                let waits = self.edges[edges.start as usize..edges.end as usize].contains(&index);
+                let waits =
+                    self.layout.edges[edges.start as usize..edges.end as usize].contains(&index);
                 !waits || self.word(before).is_done()
             }),
             _ => false,
@@ -65,7 +66,7 @@ impl Core {
                 continue;
             }
             for at in self.successors(index) {
-                phases[self.edges[at as usize] as usize] = Phase::Created;
+                phases[self.layout.edges[at as usize] as usize] = Phase::Created;
             }
         }
         phases

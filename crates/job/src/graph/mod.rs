@@ -70,7 +70,7 @@ pub(crate) struct Parts {
     pub(crate) cells: Cells,
     /// Whether any of them takes more than one turn.
     pub(crate) some_resumable: bool,
-    pub(crate) layout: Layout,
+    pub(crate) layout: Arc<Layout>,
     /// What is said about each job; empty if nothing is.
     pub(crate) kept: Box<[Kept]>,
     /// The chosen ids, by job.
@@ -85,9 +85,8 @@ pub(crate) struct Core {
     /// The pool's number for it.
     number: u64,
     words: Box<[Word]>,
-    /// One more than there are jobs.
-    starts: Box<[u32]>,
-    edges: Box<[u32]>,
+    /// Shared by all batches of the same shape.
+    layout: Arc<Layout>,
     cells: Cells,
     some_resumable: bool,
     kept: Box<[Kept]>,
@@ -124,19 +123,19 @@ impl Core {
     pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
         let Parts { ticket, words, cells, some_resumable, layout, kept, ids, on_failure, timed } =
             parts;
+        let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
         let core = Arc::new(Core {
             ticket,
             number,
             times: Times::new(words.len(), timed),
             words,
-            starts: layout.starts,
-            edges: layout.edges,
+            blocks: layout.ends.iter().map(|ends| AtomicU32::new(*ends)).collect(),
+            blocks_left: AtomicU32::new(with_ends as u32),
+            layout,
             cells,
             some_resumable,
             kept,
             ids,
-            blocks: layout.blocks,
-            blocks_left: AtomicU32::new(layout.blocks_with_ends),
             on_failure,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -174,7 +173,8 @@ impl Core {
     /// Where its successors are in the edges.
     #[inline(always)]
     fn successors(&self, index: u32) -> Range<u32> {
-        self.starts[index as usize]..self.starts[index as usize + 1]
+        let starts = &self.layout.starts;
+        starts[index as usize]..starts[index as usize + 1]
     }
 
     /// Whether jobs of its batch wait for it. Then its outcome stays until the batch has ended.
@@ -193,7 +193,8 @@ impl Core {
     #[inline(always)]
     fn prefetch_successors(&self, index: u32) {
         let Range { start, end } = self.successors(index);
-        for successor in &self.edges[start as usize..end.min(start + PREFETCH_MAX) as usize] {
+        let end = end.min(start + PREFETCH_MAX);
+        for successor in &self.layout.edges[start as usize..end as usize] {
             prefetch(self.word(*successor));
             if let Some(cell) = self.cells.hint(*successor) {
                 prefetch(cell);

@@ -202,8 +202,8 @@ impl Pool {
             layout,
             ..
         } = batch;
-        let mut layout = layout.expect("it was sealed");
-        let roots = mem::take(&mut layout.roots);
+        let layout = layout.expect("it was sealed");
+        let shape = layout.clone();
         let guarded = guard(&mut words, &needs);
         let parts = Parts {
             ticket,
@@ -229,7 +229,7 @@ impl Pool {
             return core;
         }
         let (free, doomed) = self.watch(&core, needs, &guarded);
-        let roots = roots.iter().flat_map(|(from, to)| *from..*to);
+        let roots = shape.roots.iter().flat_map(|(from, to)| *from..*to);
         if guarded.is_empty() {
             end::start(&core, roots, &self.handle);
         } else {
