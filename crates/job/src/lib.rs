@@ -80,7 +80,6 @@ pub use kernel::WorkerId;
 pub use metrics::{Metrics, WorkerMetrics};
 pub use policy::{AffinityFn, Balancer, Policy};
 pub use pool::{
-    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus,
-    builder::{CAPACITY, PoolBuilder},
+    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus, builder::PoolBuilder,
     registry::REMEMBERED_MAX,
 };

@@ -46,6 +46,13 @@ impl<'a> Turn<'a> {
         self.worker.slot().expired.load(Relaxed)
     }
 
+    /// Whether something waits on this worker's own deque, which others may steal. For work that
+    /// can be split: as long as something waits there, nobody goes away empty-handed.
+    #[inline]
+    pub fn has_near(&self) -> bool {
+        self.worker.has_near()
+    }
+
     /// Counts operations against the budget of the turn. In a simulation each also takes a
     /// nanosecond of virtual time, so that quanta end there too.
     #[inline]

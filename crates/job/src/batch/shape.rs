@@ -63,7 +63,7 @@ impl Shape {
     {
         assert_eq!(payloads.len(), self.len(), "a shape needs a payload for each of its jobs");
         let cells = Box::new(TypedCells::<T, R, E, F>::new(execute, payloads));
-        Batch::shaped(&self.0, Content::Typed(Payloads::new(cells, self.len() as u32)))
+        Batch::shaped(&self.0, Content::Typed(Payloads::new(cells)))
     }
 }
 

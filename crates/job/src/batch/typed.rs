@@ -119,9 +119,8 @@ where
 {
     fn from(typed: TypedBatch<T, R, E, F>) -> Batch {
         let TypedBatch { mut batch, payloads, execute, .. } = typed;
-        let jobs = batch.len() as u32;
         let cells = Box::new(TypedCells::<T, R, E, F>::new(execute, payloads));
-        batch.cells = Content::Typed(Payloads::new(cells, jobs));
+        batch.cells = Content::Typed(Payloads::new(cells));
         batch
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     graph::{
         cell::{Cell, Fate, Outcome, Verdict},
         typed::Typed,
-        word::{Ended, Word},
+        word::Word,
     },
 };
 
@@ -135,14 +135,8 @@ impl Cells {
                     }
                 }
             }
-            Cells::Typed(cells) => {
-                for (index, word) in (0u32..).zip(words) {
-                    let taken = word.is_done() && word.is_taken();
-                    let completed = word.ended() == Some(Ended::Completed);
-                    // SAFETY: by the caller's promise.
-                    unsafe { cells.drop_one(index, word.is_done(), completed && !taken) };
-                }
-            }
+            // SAFETY: by the caller's promise.
+            Cells::Typed(cells) => unsafe { cells.clear(words) },
         }
     }
 }

@@ -58,7 +58,8 @@ pub(super) unsafe fn after_turn(
 ) -> Option<u32> {
     if verdict != Some(Verdict::Completed) || shared.settings.simulated {
         // SAFETY: by the caller's promise.
-        return unsafe { after_turn_with_care(core, index, verdict, shared, turn) };
+        unsafe { after_turn_with_care(core, index, verdict, shared, turn) };
+        return None;
     }
     let mut doomed = Vec::new();
     // SAFETY: by the caller's promise.
@@ -72,20 +73,19 @@ pub(super) unsafe fn after_turn(
 
 /// SAFETY: as for `after_turn`.
 #[cold]
-unsafe fn after_turn_with_care(
+pub(super) unsafe fn after_turn_with_care(
     core: NonNull<Core>,
     index: u32,
     verdict: Option<Verdict>,
     shared: &Shared,
     turn: &mut Turn<'_>,
-) -> Option<u32> {
+) {
     let ending = Ending { core, index, verdict };
     if shared.settings.simulated {
         turn.later(move |turn| ending.end(turn));
     } else {
         ending.end(turn);
     }
-    None
 }
 
 /// A job whose turn is over, and that has not ended yet.
@@ -342,7 +342,7 @@ unsafe fn doom_successors(
 
 /// Tells those who wait for a job's end.
 #[cold]
-fn tell(
+pub(super) fn tell(
     core: &Core,
     index: u32,
     fate: Option<&Fate>,

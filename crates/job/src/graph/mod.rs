@@ -31,6 +31,7 @@ pub(crate) mod end;
 mod line;
 pub(crate) mod look;
 mod ready;
+mod swift;
 pub(crate) mod times;
 mod turn;
 pub(crate) mod typed;

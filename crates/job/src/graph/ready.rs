@@ -1,9 +1,8 @@
 //! Ready jobs in a queue, and how whoever takes them runs them.
 //!
-//! A queue entry names a range of ready jobs. Under work stealing whoever takes it leaves the upper
-//! half on its own deque, again and again, until it holds as many as one hand-out may take: so
-//! thieves find large pieces. A job that has ended releases its successors; the first that becomes
-//! ready runs at once on the same worker, while the quantum lasts.
+//! A queue entry names a range of ready jobs; see [`swift`] for how it is shared under work
+//! stealing. A job that has ended releases its successors; the first that becomes ready runs at
+//! once on the same worker, while the quantum lasts.
 
 use std::{mem, ptr::NonNull};
 
@@ -15,6 +14,7 @@ use crate::{
         cell::{Fate, Verdict},
         end::{self, Doomed, after_turn},
         line::Closed,
+        swift,
         turn::take_turn,
     },
     pool::shared::Shared,
@@ -43,6 +43,12 @@ impl Ready {
         let Ready { core, from, mut to } = self;
         mem::forget(self);
         let shared = shared_of(core, turn);
+        // SAFETY: a job of it in this turn has not ended.
+        if shared.settings.inline && unsafe { !core.as_ref().some_resumable } {
+            // SAFETY: they are ready, and ours.
+            unsafe { swift::run_all(core, from..to, shared, turn) };
+            return shared.made_room();
+        }
         let at_once = shared.settings.jobs_per_cycle_max;
         while to - from > at_once {
             let middle = from + (to - from).div_ceil(2);
@@ -88,13 +94,13 @@ fn shared_of<'a>(core: NonNull<Core>, _: &Turn<'a>) -> &'a Shared {
 ///
 /// # Safety
 /// The job is ready, and the caller's. Afterwards it is not.
-#[inline(always)]
 unsafe fn run_on(core: NonNull<Core>, first: u32, shared: &Shared, turn: &mut Turn<'_>) {
+    let seat = shared.seat(turn.worker());
     let mut index = first;
     loop {
         // SAFETY: it is ready, and ours.
         let next = unsafe {
-            let verdict = take_turn(core, index, shared, turn);
+            let verdict = take_turn(core, index, shared, seat, turn);
             after_turn(core, index, verdict, shared, turn)
         };
         match next {
@@ -115,8 +121,9 @@ pub(super) fn turns(ready: Ready) -> impl FnMut(&mut Turn<'_>) -> Step<()> + Sen
         let Some(Ready { core, from, .. }) = &ready else { return Step::End(()) };
         let (core, index) = (*core, *from);
         let shared = shared_of(core, turn);
+        let seat = shared.seat(turn.worker());
         // SAFETY: the job is ready, and ours until it ends.
-        let verdict = unsafe { take_turn(core, index, shared, turn) };
+        let verdict = unsafe { take_turn(core, index, shared, seat, turn) };
         if verdict == Some(Verdict::Continue) {
             return Step::Yield;
         }

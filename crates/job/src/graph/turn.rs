@@ -9,6 +9,7 @@ use crate::{
     context::Context,
     event::Event,
     graph::{Core, cell::Verdict},
+    metrics::Seat,
     pool::shared::Shared,
 };
 
@@ -21,6 +22,7 @@ pub(super) unsafe fn take_turn(
     core: NonNull<Core>,
     index: u32,
     shared: &Shared,
+    seat: &Seat,
     turn: &mut Turn<'_>,
 ) -> Option<Verdict> {
     // SAFETY: the job has not ended, so its batch stays.
@@ -29,7 +31,6 @@ pub(super) unsafe fn take_turn(
         return None;
     }
     this.prefetch_successors(index);
-    let seat = shared.seat(turn.worker());
     seat.job.set(this.id_of(index).to_raw());
     let timed = this.times().of(index).is_some() || shared.events.is_listened();
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };

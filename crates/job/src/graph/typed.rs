@@ -8,7 +8,7 @@ use std::{
     cell::UnsafeCell,
     collections::HashMap,
     fmt,
-    mem::MaybeUninit,
+    mem::{self, MaybeUninit},
     panic::{self, AssertUnwindSafe},
     ptr::NonNull,
     sync::Arc,
@@ -17,7 +17,10 @@ use std::{
 use crate::{
     context::Context,
     error::JobError,
-    graph::cell::{Fate, Outcome, Verdict, contain, text_of},
+    graph::{
+        cell::{Fate, Outcome, Verdict, contain, text_of},
+        word::{Ended, Word},
+    },
     sync::Mutex,
 };
 
@@ -45,11 +48,14 @@ pub(crate) trait Typed: Send + Sync {
     /// it at `into`.
     unsafe fn take(&self, index: u32, completed: bool, into: *mut ());
 
-    /// Drops what is left of a job: its payload if it has not run, or its result if that is there.
+    /// Drops the payloads of jobs that have not run, and the results that nobody took.
     ///
     /// # Safety
-    /// Nobody else is left.
-    unsafe fn drop_one(&mut self, index: u32, ran: bool, has_result: bool);
+    /// Nobody else is left, and these are the words of the jobs.
+    unsafe fn clear(&mut self, words: &[Word]);
+
+    /// Drops all payloads: none of the jobs was submitted.
+    fn drop_payloads(&mut self);
 }
 
 pub(crate) struct TypedCells<T, R, E, F> {
@@ -63,12 +69,11 @@ pub(crate) struct TypedCells<T, R, E, F> {
 /// The payloads of jobs that are not submitted yet.
 pub(crate) struct Payloads {
     cells: Option<Box<dyn Typed>>,
-    jobs: u32,
 }
 
 impl Payloads {
-    pub(crate) fn new(cells: Box<dyn Typed>, jobs: u32) -> Payloads {
-        Payloads { cells: Some(cells), jobs }
+    pub(crate) fn new(cells: Box<dyn Typed>) -> Payloads {
+        Payloads { cells: Some(cells) }
     }
 
     pub(crate) fn into_cells(mut self) -> Box<dyn Typed> {
@@ -78,10 +83,8 @@ impl Payloads {
 
 impl Drop for Payloads {
     fn drop(&mut self) {
-        let Some(cells) = &mut self.cells else { return };
-        for index in 0..self.jobs {
-            // SAFETY: none of them has run, and nobody else knows of them.
-            unsafe { cells.drop_one(index, false, false) };
+        if let Some(cells) = &mut self.cells {
+            cells.drop_payloads();
         }
     }
 }
@@ -178,13 +181,27 @@ where
         unsafe { into.cast::<Outcome<R, E>>().write(outcome) };
     }
 
-    unsafe fn drop_one(&mut self, index: u32, ran: bool, has_result: bool) {
-        if !ran {
+    unsafe fn clear(&mut self, words: &[Word]) {
+        if !mem::needs_drop::<T>() && !mem::needs_drop::<R>() {
+            return;
+        }
+        for (index, word) in words.iter().enumerate() {
+            match word.ended() {
+                // SAFETY: it has not run, so its payload lies there.
+                None => contain(|| unsafe { self.payloads[index].get_mut().assume_init_drop() }),
+                // SAFETY: it completed, and nobody took the result.
+                Some(Ended::Completed) if !word.is_taken() => {
+                    contain(|| unsafe { self.results[index].get_mut().assume_init_drop() });
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn drop_payloads(&mut self) {
+        for payload in &mut self.payloads {
             // SAFETY: it has not run, so its payload lies there.
-            contain(|| unsafe { self.payloads[index as usize].get_mut().assume_init_drop() });
-        } else if has_result {
-            // SAFETY: it completed, and nobody took the result.
-            contain(|| unsafe { self.results[index as usize].get_mut().assume_init_drop() });
+            contain(|| unsafe { payload.get_mut().assume_init_drop() });
         }
     }
 }

@@ -98,12 +98,11 @@ impl Word {
         let mut word = self.0.load(Acquire);
         if word & (COUNT | EXACT) != 1 {
             word = self.0.fetch_sub(1, AcqRel);
+            if word & COUNT != 1 {
+                return Duty::Nothing;
+            }
         }
-        match word & (COUNT | CANCELLED | POISONED) {
-            1 => Duty::Run,
-            word if word & COUNT == 1 => Duty::Doom,
-            _ => Duty::Nothing,
-        }
+        if word & (CANCELLED | POISONED) == 0 { Duty::Run } else { Duty::Doom }
     }
 
     /// A predecessor has failed; the caller releases afterwards.
