@@ -31,6 +31,9 @@ use crate::{
 /// So many dependencies a batch can have.
 pub const DEPENDENCIES_MAX: usize = 1 << 26;
 
+/// The ticket of a batch whose jobs have no tokens: nobody can ask for one of them.
+pub(crate) const UNNAMED: u64 = u64::MAX;
+
 /// What a job that fails, or is cancelled, does to those that depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -283,7 +286,7 @@ impl Batch {
 
     /// A batch of this shape.
     pub(crate) fn shaped(layout: &Arc<Layout>, cells: Content) -> Batch {
-        let mut batch = Batch::new();
+        let mut batch = Batch::of(UNNAMED);
         batch.words = layout.words();
         batch.layout = Some(layout.clone());
         batch.cells = cells;

@@ -30,7 +30,6 @@ pub(super) unsafe fn take_turn(
     if this.is_cancelled(index) {
         return None;
     }
-    this.prefetch_successors(index);
     seat.job.set(this.id_of(index).to_raw());
     let timed = this.times().of(index).is_some() || shared.events.is_listened();
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };

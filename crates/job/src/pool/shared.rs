@@ -48,6 +48,7 @@ pub(crate) struct Settings {
 
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
+    pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
     taken: CachePadded<AtomicU64>,
@@ -84,6 +85,7 @@ impl Shared {
     pub(crate) fn new(settings: Settings, workers: usize) -> Shared {
         Shared {
             settings,
+            workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
             taken: CachePadded::new(AtomicU64::new(0)),
             batches: AtomicU64::new(0),

@@ -16,7 +16,7 @@ use std::{
 use crate::{
     about::{About, JobInfo, Kept, nanos},
     batch::{
-        Batch,
+        Batch, UNNAMED,
         handle::BatchHandle,
         node::{After, Outside},
     },
@@ -215,6 +215,7 @@ impl Pool {
             ids: ids.into_boxed_slice(),
             on_failure,
             timed,
+            watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);
         if !core.times().is_empty() {
