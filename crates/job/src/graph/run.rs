@@ -124,8 +124,11 @@ impl Drop for Ready {
     /// They were not run: the pool has stopped.
     fn drop(&mut self) {
         let stopped = |index| Doomed { core: self.core, index, fate: Fate::Stopped };
+        // SAFETY: it lives as long as the runtime, whose queues or handle we come from.
+        let shared: &Shared = unsafe { &*self.core.as_ref().shared.as_ptr() };
         // SAFETY: they are ready, and ours.
         unsafe { end_doomed((self.from..self.to).map(stopped).collect(), Line::Closed) };
+        shared.close_if_over();
     }
 }
 
@@ -289,11 +292,37 @@ unsafe fn take_turn(
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };
     // SAFETY: the job is ours, so its room is, and holds the body.
     let verdict = unsafe { (node.how.turn)(node.room.get(), &mut Context::new(this, index, turn)) };
+    if shared.settings.simulated {
+        leave_later(core, index, verdict, timed.then_some(started), turn);
+        return Some(verdict);
+    }
     if timed {
         stop_clock(this, index, verdict, started, shared, turn);
     }
     seat.job.set(0);
     Some(verdict)
+}
+
+/// In a simulation the turn is over when virtual time has come to that; the job ends after it.
+#[cold]
+fn leave_later(
+    core: NonNull<Core>,
+    index: u32,
+    verdict: Verdict,
+    started: Option<u64>,
+    turn: &mut Turn<'_>,
+) {
+    let job = Ready { core, from: index, to: index + 1 };
+    let job = mem::ManuallyDrop::new(job);
+    turn.later(move |turn| {
+        // SAFETY: the job ends after this, so its batch stays.
+        let core = unsafe { job.core.as_ref() };
+        let shared = core.shared();
+        if let Some(started) = started {
+            stop_clock(core, job.from, verdict, started, shared, turn);
+        }
+        shared.seat(turn.worker()).job.set(0);
+    });
 }
 
 #[cold]
@@ -327,6 +356,7 @@ fn stop_clock(
     if verdict == Verdict::Continue {
         return;
     }
+    seat.measured.add(weight);
     if let Some(stamps) = stamps {
         stamps.ended(now);
     }
