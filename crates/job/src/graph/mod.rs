@@ -174,6 +174,9 @@ pub(crate) struct Core {
     cancelled: AtomicBool,
     ended: AtomicBool,
     side: Mutex<Side>,
+    /// Held by whoever asks why a job failed without owning its outcome, and by who moves that out.
+    /// The text is made meanwhile, which is foreign code: it must not wait for a job of the batch.
+    failures: Mutex<()>,
     /// What the pool keeps; the handle keeps it alive.
     shared: NonNull<Shared>,
     handle: Handle,
@@ -212,6 +215,7 @@ impl Core {
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             side: Mutex::new(Side::default()),
+            failures: Mutex::new(()),
             shared: NonNull::from(shared),
             handle: handle.clone(),
         });
@@ -285,6 +289,9 @@ impl Core {
     /// The job has ended, its outcome is of these types, and nobody else reads or takes it.
     pub(crate) unsafe fn take<R, E>(&self, index: u32) -> Outcome<R, E> {
         let node = self.node(index);
+        // A batch that depends on one that failed may just be asking why.
+        let failed = matches!(node.phase(), Phase::Failed | Phase::Cancelled);
+        let _guard = failed.then(|| self.failures.lock());
         node.set(Phase::Taken);
         // SAFETY: by the caller's promise.
         unsafe { cell::read(node.room.get()) }
@@ -293,6 +300,7 @@ impl Core {
     /// What a job that failed says.
     pub(crate) fn reason(&self, index: u32) -> Option<Arc<str>> {
         let node = self.node(index);
+        let _guard = self.failures.lock();
         let failed =
             node.word.is_done() && matches!(node.phase(), Phase::Failed | Phase::Cancelled);
         // SAFETY: it has ended and was not taken: only what completed, or the last handle, is.
