@@ -208,7 +208,7 @@ fn result<R, E>(core: &Core, index: u32) -> Option<Result<&R, &JobError<E>>> {
     unsafe { core.outcome::<R, E>(index) }.map(Result::as_ref)
 }
 
-fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
+pub(crate) fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
     match (result(core, index), core.node(index).phase()) {
         (Some(Ok(result)), _) => Status::Completed(result),
         (Some(Err(_)), Phase::Cancelled) => Status::Cancelled,

@@ -4,7 +4,7 @@ pub(crate) mod handle;
 pub(crate) mod layout;
 pub(crate) mod node;
 
-use std::{fmt, time::Duration};
+use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 use crate::{
     about::{About, Kept},
@@ -61,8 +61,12 @@ pub struct Batch {
     pub(crate) ids: Vec<(u32, JobId)>,
     pub(crate) deadlines: Vec<(u32, Duration)>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
     pub(crate) timed: bool,
     pub(crate) layout: Option<Layout>,
+    /// What its jobs use, for as long as they have not ended.
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Default for Batch {
@@ -113,8 +117,10 @@ impl Batch {
             ids: Vec::new(),
             deadlines: Vec::new(),
             on_failure: OnFailure::default(),
+            forgiving: false,
             timed: false,
             layout: None,
+            context: None,
         }
     }
 
@@ -141,6 +147,42 @@ impl Batch {
             self.deadlines.extend(about.deadline.map(|deadline| (index, deadline)));
         }
         index
+    }
+
+    /// Adds a job of which this is said.
+    #[inline]
+    pub(crate) fn push_kept<B: Body>(&mut self, body: B, kept: Kept) {
+        let index = self.push(body, None);
+        self.kept.resize(index as usize, Kept::default());
+        self.kept.push(kept);
+    }
+
+    /// Keeps something for as long as a job has not ended.
+    pub(crate) fn keep(&mut self, context: Arc<dyn Any + Send + Sync>) {
+        self.context = Some(context);
+    }
+
+    /// Adds dependencies of which each is on a job that was added before.
+    pub(crate) fn connect_forward(&mut self, mut edges: Vec<Edge>) {
+        self.layout = None;
+        for (before, index) in &edges {
+            debug_assert!(before < index, "it waits for one that comes later");
+            self.nodes[*index as usize].word.expect_one_more();
+        }
+        if self.edges.is_empty() {
+            self.edges = edges;
+        } else {
+            self.edges.append(&mut edges);
+        }
+    }
+
+    /// Takes the bodies back.
+    ///
+    /// # Safety
+    /// All of them are of this type.
+    pub(crate) unsafe fn into_bodies<B: Body>(self) -> impl Iterator<Item = B> {
+        // SAFETY: by the caller's promise; the batch was not submitted.
+        self.nodes.into_iter().map(|node| unsafe { node.into_body() })
     }
 
     /// Makes a job of this batch wait for another: one of the batch, whichever was added first, or

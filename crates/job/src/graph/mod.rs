@@ -25,7 +25,7 @@ pub(crate) mod times;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{cell::UnsafeCell, ptr::NonNull, sync::Arc};
+use std::{any::Any, cell::UnsafeCell, ptr::NonNull, sync::Arc};
 
 use kernel::{Handle, Timer};
 
@@ -124,6 +124,11 @@ impl Node {
         Phase::ALL[usize::from(self.phase.load(Relaxed))]
     }
 
+    /// Whether no other of its batch waits for it.
+    pub(crate) fn is_last(&self) -> bool {
+        self.from == self.to
+    }
+
     /// Whether it takes more than one turn.
     #[inline(always)]
     pub(crate) fn is_resumable(&self) -> bool {
@@ -155,8 +160,12 @@ pub(crate) struct Parts {
     /// The chosen ids, by job.
     pub(crate) ids: Box<[(u32, JobId)]>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
     /// Every job is timed, however many there are.
     pub(crate) timed: bool,
+    /// What its jobs use.
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 pub(crate) struct Core {
@@ -171,12 +180,15 @@ pub(crate) struct Core {
     blocks_left: AtomicU32,
     times: Times,
     on_failure: OnFailure,
+    forgiving: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
     side: Mutex<Side>,
     /// Held by whoever asks why a job failed without owning its outcome, and by who moves that out.
     /// The text is made meanwhile, which is foreign code: it must not wait for a job of the batch.
     failures: Mutex<()>,
+    /// What its jobs use: it stays as long as one has not ended (rule 2).
+    _context: Option<Arc<dyn Any + Send + Sync>>,
     /// What the pool keeps; the handle keeps it alive.
     shared: NonNull<Shared>,
     handle: Handle,
@@ -200,7 +212,8 @@ struct Side {
 
 impl Core {
     pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
-        let Parts { ticket, nodes, layout, kept, ids, on_failure, timed } = parts;
+        let Parts { ticket, nodes, layout, kept, ids, on_failure, forgiving, timed, context } =
+            parts;
         let core = Arc::new(Core {
             ticket,
             number,
@@ -212,10 +225,12 @@ impl Core {
             blocks: layout.blocks,
             blocks_left: AtomicU32::new(layout.blocks_with_ends),
             on_failure,
+            forgiving,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             side: Mutex::new(Side::default()),
             failures: Mutex::new(()),
+            _context: context,
             shared: NonNull::from(shared),
             handle: handle.clone(),
         });

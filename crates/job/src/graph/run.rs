@@ -632,7 +632,8 @@ fn release_dependent(
 /// A predecessor in another batch came to this end; what that means is for the job's batch to say.
 fn poison(core: &Core, index: u32, fate: Option<&Fate>) {
     let Some(fate) = fate else { return };
-    if core.on_failure == OnFailure::FailDependents || matches!(fate, Fate::Stopped) {
+    let counts = core.on_failure == OnFailure::FailDependents && !core.forgiving;
+    if counts || matches!(fate, Fate::Stopped) {
         core.set_fate(index, fate.clone());
         core.node(index).word.poison();
     }

@@ -186,7 +186,18 @@ impl Pool {
     fn launch(&self, batch: Batch, ticket: Ticket) -> Arc<Core> {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
-        let Batch { ticket, mut nodes, ids, deadlines, on_failure, timed, layout, .. } = batch;
+        let Batch {
+            ticket,
+            mut nodes,
+            ids,
+            deadlines,
+            on_failure,
+            forgiving,
+            timed,
+            layout,
+            context,
+            ..
+        } = batch;
         let mut layout = layout.expect("it was sealed");
         let roots = mem::take(&mut layout.roots);
         let guarded = guard(&mut nodes, &needs);
@@ -197,7 +208,9 @@ impl Pool {
             kept: kept.into_boxed_slice(),
             ids: ids.into_boxed_slice(),
             on_failure,
+            forgiving,
             timed,
+            context,
         };
         let core = Core::new(parts, number, shared, &self.handle);
         if !core.times().is_empty() {
