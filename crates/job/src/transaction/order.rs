@@ -1,6 +1,6 @@
 //! In which order the transactions of a batch count as executed.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use crate::transaction::{
     chain::{Chain, NONE},
@@ -25,7 +25,8 @@ pub enum Order {
 /// The slots by price. `line` has them as they were added, those of a sender by nonce.
 ///
 /// A transaction has its turn when its own price, and that of all before it by nonce, is reached.
-/// So it is sorted by the lowest price up to it, and comes directly after the one that has it.
+/// So it is sorted by the lowest price up to it, then by who of those at this price was added last,
+/// then by nonce.
 pub(super) fn by_price<T, K>(
     line: &[u32],
     waiting: &Slots<T, K>,
@@ -35,12 +36,16 @@ pub(super) fn by_price<T, K>(
     for (at, slot) in (0u32..).zip(line) {
         let one = waiting.get(*slot);
         let chain = &mut chains[one.chain as usize];
-        let own = (Reverse(one.terms.price), one.id, at);
-        let rank = match ranks.get(chain.at as usize) {
-            Some((lowest, id, _)) if lowest.0 < one.terms.price => (*lowest, *id, at),
-            _ => own,
-        };
-        ranks.push(rank);
+        let (mut price, mut id) = (one.terms.price, one.id);
+        if let Some((Reverse(lowest), last, _)) = ranks.get(chain.at as usize) {
+            id = match lowest.cmp(&price) {
+                Ordering::Less => *last,
+                Ordering::Equal => id.max(*last),
+                Ordering::Greater => id,
+            };
+            price = price.min(*lowest);
+        }
+        ranks.push((Reverse(price), id, at));
         chain.at = at;
     }
     for slot in line {
@@ -70,7 +75,10 @@ mod tests {
             let mut of: Vec<Vec<u32>> = vec![Vec::new(); senders as usize];
             let mut waiting = Slots::new();
             let mut line = Vec::new();
-            for id in 0..below(60) {
+            // Those that were held back came before the missing one.
+            let mut ids: Vec<u64> = (0..below(60)).collect();
+            (1..ids.len()).for_each(|at| ids.swap(at, below(at as u64 + 1) as usize));
+            for id in ids {
                 let chain = below(senders.into()) as u32;
                 let price = below(6).into();
                 let terms = Transaction::new(Address::default(), 0, ()).gas_price(price).terms;
