@@ -77,9 +77,7 @@ impl<K: Copy + Eq + Hash> Conflicts<K> {
         for key in writes {
             self.write(index, *key, past, edges);
         }
-        if !edges.is_inside() {
-            self.follow(past, edges);
-        }
+        self.follow(past, edges);
     }
 
     #[inline]
@@ -130,17 +128,17 @@ impl<K: Copy + Eq + Hash> Conflicts<K> {
                 edges.after(before);
             }
         }
-        if !edges.is_inside() {
-            self.follow(past, edges);
-        }
+        self.follow(past, edges);
         self.floor = index + 1;
     }
 
-    /// One that waits for no other of the batch comes after the last that ran alone.
+    /// Everyone comes after the last that ran alone: those that wait for one after it do anyway.
     #[inline]
     fn follow(&self, past: &Past<K>, edges: &mut Edges<'_>) {
-        match self.floor.checked_sub(1) {
+        match self.last_alone() {
+            Some(alone) if edges.reaches(alone) => {}
             Some(alone) => edges.after(alone),
+            None if edges.reaches(0) => {}
             None => past.before_any(edges),
         }
     }

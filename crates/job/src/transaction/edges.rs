@@ -14,8 +14,8 @@ pub(super) struct Edges<'a> {
     live: &'a Live,
     /// The one that is looked at.
     now: u32,
-    /// Where its edges begin.
-    from: usize,
+    /// One more than the last of its batch that it waits for; 0 if it waits for none.
+    reach: u32,
     /// For each, who was the last to wait for it.
     waited: Vec<u32>,
     waited_outside: SeededMap<Place, u32>,
@@ -28,7 +28,7 @@ impl<'a> Edges<'a> {
             outside: Vec::new(),
             live,
             now: 0,
-            from: 0,
+            reach: 0,
             waited: vec![NONE; transactions],
             waited_outside: SeededMap::default(),
         }
@@ -42,7 +42,7 @@ impl<'a> Edges<'a> {
     #[inline]
     pub(super) fn begin(&mut self, index: u32) {
         self.now = index;
-        self.from = self.inside.len();
+        self.reach = 0;
     }
 
     /// It waits for this one.
@@ -52,6 +52,7 @@ impl<'a> Edges<'a> {
         if *waited != self.now {
             *waited = self.now;
             self.inside.push((before, self.now));
+            self.reach = self.reach.max(before + 1);
         }
     }
 
@@ -63,9 +64,10 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Whether it waits for one of its own batch.
-    pub(super) fn is_inside(&self) -> bool {
-        self.inside.len() > self.from
+    /// Whether it waits for this one of its batch, or for one after it.
+    #[inline]
+    pub(super) fn reaches(&self, index: u32) -> bool {
+        self.reach > index
     }
 
     /// Whether somebody waits for this one.
