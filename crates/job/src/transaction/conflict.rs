@@ -19,11 +19,11 @@
 
 use std::hash::Hash;
 
-use crate::transaction::{chain::NONE, edges::Edges, hash::SeededMap, past::Past};
+use crate::transaction::{chain::NONE, edges::Edges, past::Past, table::Table};
 
 /// What the transactions of a batch have done so far.
 pub(super) struct Conflicts<K> {
-    seen: SeededMap<K, Seen>,
+    seen: Table<K, Seen>,
     readers: Vec<Reader>,
     /// The first after the last that runs alone.
     floor: u32,
@@ -53,11 +53,12 @@ impl Seen {
 
 impl<K: Copy + Eq + Hash> Conflicts<K> {
     pub(super) fn new() -> Conflicts<K> {
-        Conflicts { seen: SeededMap::default(), readers: Vec::new(), floor: 0 }
+        Conflicts { seen: Table::new(), readers: Vec::new(), floor: 0 }
     }
 
-    pub(super) fn clear(&mut self) {
-        self.seen.clear();
+    /// Forgets all, and makes room for so many keys.
+    pub(super) fn reset(&mut self, keys: usize) {
+        self.seen.reset(keys);
         self.readers.clear();
         self.floor = 0;
     }
@@ -82,7 +83,7 @@ impl<K: Copy + Eq + Hash> Conflicts<K> {
 
     #[inline]
     fn read(&mut self, index: u32, key: K, past: &Past<K>, edges: &mut Edges<'_>) {
-        let seen = self.seen.entry(key).or_insert(Seen::NOTHING);
+        let seen = self.seen.get_or_insert(key, Seen::NOTHING);
         match seen.writer(self.floor) {
             Some(writer) => edges.after(writer),
             None if self.floor == 0 => past.before_read(key, edges),
@@ -97,7 +98,7 @@ impl<K: Copy + Eq + Hash> Conflicts<K> {
 
     #[inline]
     fn write(&mut self, index: u32, key: K, past: &Past<K>, edges: &mut Edges<'_>) {
-        let seen = self.seen.entry(key).or_insert(Seen::NOTHING);
+        let seen = self.seen.get_or_insert(key, Seen::NOTHING);
         if seen.writer == index {
             return;
         }
@@ -148,13 +149,12 @@ impl<K: Copy + Eq + Hash> Conflicts<K> {
         self.floor.checked_sub(1)
     }
 
-    /// Who has written each key last, and who has read it since. Nothing is known afterwards.
-    pub(super) fn drain(&mut self, mut each: impl FnMut(K, Option<u32>, Readers<'_>)) {
-        for (key, seen) in self.seen.drain() {
+    /// Who has written each key last, and who has read it since.
+    pub(super) fn each(&self, mut each: impl FnMut(K, Option<u32>, Readers<'_>)) {
+        for (key, seen) in self.seen.iter() {
             let readers = Readers { all: &self.readers, next: seen.reader, floor: self.floor };
             each(key, seen.writer(self.floor), readers);
         }
-        self.clear();
     }
 }
 

@@ -215,6 +215,7 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
     /// Makes room for so many more.
     pub fn reserve(&mut self, transactions: usize) {
         self.waiting.reserve(transactions);
+        self.senders.reserve(transactions);
         self.line.reserve(transactions);
     }
 
@@ -354,7 +355,7 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
     /// it is at the nonce that [`first_nonce`](Ledger::first_nonce) tells; so this is for ledgers
     /// that have a source for it. Returns how many were forgotten.
     pub fn forget_idle(&mut self) -> usize {
-        let live = self.past.open(&mut self.conflicts);
+        let live = self.past.open(&self.conflicts);
         let before = self.chains.len();
         let mut chains = Vec::new();
         let mut moved = vec![u32::MAX; before];

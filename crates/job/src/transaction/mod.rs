@@ -59,6 +59,7 @@ mod past;
 mod reason;
 mod receipts;
 mod submit;
+mod table;
 mod terms;
 mod waiting;
 

@@ -83,9 +83,8 @@ impl<K: Copy + Eq + Hash> Past<K> {
         }
     }
 
-    /// A batch is to be put together. Forgets what has ended, and takes over what the last batch
-    /// did.
-    pub(super) fn open(&mut self, last: &mut Conflicts<K>) -> Live {
+    /// Forgets what has ended, and takes over what the last batch did.
+    pub(super) fn open(&mut self, last: &Conflicts<K>) -> Live {
         let upgrade = |core: &Weak<Core>| core.upgrade().filter(|core| !core.has_ended());
         let mut batches: VecDeque<_> = self.batches.iter().map(upgrade).collect();
         while batches.front().is_some_and(Option::is_none) {
@@ -100,7 +99,6 @@ impl<K: Copy + Eq + Hash> Past<K> {
         } else if self.owes {
             self.enter(last, &live);
         }
-        last.clear();
         self.owes = false;
         self.alone = self.alone.filter(|alone| live.runs(*alone));
         if self.keys.len() > 2 * self.keys_kept + KEYS_MIN {
@@ -121,14 +119,14 @@ impl<K: Copy + Eq + Hash> Past<K> {
     }
 
     /// Enters what the last batch has touched and has not ended.
-    fn enter(&mut self, last: &mut Conflicts<K>, live: &Live) {
+    fn enter(&mut self, last: &Conflicts<K>, live: &Live) {
         let batch = self.first + self.batches.len() as u64 - 1;
         if let Some(index) = last.last_alone() {
             // All before it ended before it.
             self.keys.clear();
             self.alone = Some(Place { batch, index });
         }
-        last.drain(|key, writer, readers| {
+        last.each(|key, writer, readers| {
             let place = |index| Place { batch, index };
             let touched = self.keys.entry(key).or_default();
             if let Some(index) = writer {

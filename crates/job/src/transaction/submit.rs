@@ -119,6 +119,7 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
         let Ledger { line, waiting, chains, conflicts, past, .. } = self;
         let order = sorted.unwrap_or(line);
         let live = past.open(conflicts);
+        conflicts.reset(self.keys);
         let mut edges = Edges::new(order.len(), &live);
         let mut batch = Batch::with_capacity(order.len()).on_failure(self.on_failure);
         for (index, slot) in (0u32..).zip(order) {
