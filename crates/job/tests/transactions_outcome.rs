@@ -88,7 +88,7 @@ fn address(number: usize) -> Address {
 
 fn key(account: usize) -> Key {
     let holder = address(account / 2);
-    if account % 2 == 0 { Key::Account(holder) } else { Key::Slot(holder, [7; 32]) }
+    if account.is_multiple_of(2) { Key::Account(holder) } else { Key::Slot(holder, [7; 32]) }
 }
 
 /// The ledger as one would write it down: what waits of each sender, and what is due.
@@ -163,7 +163,7 @@ impl World {
         let mut random = Random(seed);
         random.below(1);
         World {
-            accounts: 2 + random.below(if seed % 2 == 0 { 6 } else { 60 }),
+            accounts: 2 + random.below(if seed.is_multiple_of(2) { 6 } else { 60 }),
             senders: 1 + random.below(12),
             order: if random.below(2) == 0 { Order::Given } else { Order::Price },
             // With walls also those are safe that declare nothing.

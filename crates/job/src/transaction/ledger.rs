@@ -224,22 +224,23 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
     /// # Errors
     /// Why it is refused; the transaction comes back.
     pub fn add(&mut self, transaction: Transaction<T, K>) -> Result<Added<T, K>, Rejected<T, K>> {
-        let (nonce, keys) = (transaction.terms.nonce, transaction.terms.size());
+        let (sender, nonce) = (transaction.terms.sender, transaction.terms.nonce);
+        let keys = transaction.terms.size();
         if nonce == u64::MAX {
             return Err(Rejected::new(Reason::NonceTooHigh, transaction));
         }
         if keys > KEYS_MAX {
             return Err(Rejected::new(Reason::TooManyKeys { keys, max: KEYS_MAX }, transaction));
         }
-        let known = self.senders.get(&transaction.terms.sender).copied();
+        let known = self.senders.get(&sender).copied();
         let spot = match known {
             Some(chain) => self.chains[chain as usize].seek(nonce),
-            None => Chain::new(self.first_nonce_of(&transaction)).seek(nonce),
+            None => Chain::new(self.next_nonce(sender)).seek(nonce),
         };
         let spot = match spot {
             Spot::Taken(slot) => return self.replace(slot, transaction),
             Spot::Past | Spot::InLine => {
-                let next = self.next_nonce(transaction.terms.sender);
+                let next = self.next_nonce(sender);
                 let reason = match spot {
                     Spot::Past => Reason::NonceTooLow { nonce, next },
                     _ => Reason::InLine { nonce },
@@ -254,7 +255,7 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
         // From here on it is taken; a sender of whom everything was refused leaves no trace.
         let chain = match known {
             Some(chain) => chain,
-            None => self.meet(&transaction),
+            None => self.meet(sender),
         };
         let Transaction { terms, payload } = transaction;
         let id = self.next_id();
@@ -397,16 +398,12 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
         self.senders.len()
     }
 
-    fn first_nonce_of(&self, transaction: &Transaction<T, K>) -> u64 {
-        self.first_nonce.as_ref().map_or(0, |ask| ask(transaction.terms.sender))
-    }
-
     /// Remembers a sender.
-    fn meet(&mut self, transaction: &Transaction<T, K>) -> u32 {
-        let chain = Chain::new(self.first_nonce_of(transaction));
+    fn meet(&mut self, sender: Address) -> u32 {
+        let chain = Chain::new(self.next_nonce(sender));
         self.chains.push(chain);
         let at = self.chains.len() as u32 - 1;
-        self.senders.insert(transaction.terms.sender, at);
+        self.senders.insert(sender, at);
         at
     }
 
@@ -418,7 +415,7 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
 
 /// The lowest price that replaces one at `price`: at least 10 % more, and more in any case.
 fn price_to_replace(price: u128) -> u128 {
-    price.saturating_add((price / 10 + u128::from(price % 10 > 0)).max(1))
+    price.saturating_add(price.div_ceil(10).max(1))
 }
 
 impl<T, K> fmt::Debug for Ledger<T, K> {
