@@ -177,7 +177,7 @@ impl<'a> Turn<'a> {
     /// The time since the runtime started; in a simulation, virtual time with what this turn has
     /// spent so far.
     pub fn now(&self) -> Duration {
-        Duration::from_nanos(self.worker.shared.now().saturating_add(self.worker.turn_nanos()))
+        Duration::from_nanos(self.nanos())
     }
 
     /// Does the rest of what a turn does to others. On real threads that is now.
@@ -207,11 +207,15 @@ impl<'a> Turn<'a> {
         let worker = self.worker;
         match &worker.shared.events {
             Some(events) if worker.turn_nanos() > 0 => {
-                let at = worker.shared.now().saturating_add(worker.turn_nanos());
-                events.lock().call_at(at, worker.id, Box::new(rest));
+                events.lock().call_at(self.nanos(), worker.id, Box::new(rest));
             }
             _ => rest(self),
         }
+    }
+
+    /// The clock's time, and what this turn has spent since it started.
+    fn nanos(&self) -> world::Nanos {
+        self.worker.shared.clock.now().saturating_add(self.worker.turn_nanos())
     }
 
     pub(crate) fn note_wait(&self, since: world::Nanos) {
