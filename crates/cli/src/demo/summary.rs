@@ -2,11 +2,8 @@
 
 use shiftwork::process::StopReport;
 
-use super::{
-    census::Census,
-    part::Part,
-    view::{Sample, quantile, thousands},
-};
+use super::{census::Census, part::Part, view::Sample};
+use crate::text::{quantile, thousands};
 
 /// More of them say nothing new.
 const REPORTS_SHOWN_MAX: usize = 3;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use shiftwork::{Metrics, Runtime, WorkerState};
 
 use super::{census::Census, part::Part};
+use crate::text::{quantile, thousands};
 
 /// More workers than this would push the rest of the picture off a small terminal.
 const WORKERS_SHOWN_MAX: usize = 12;
@@ -190,30 +191,6 @@ fn busy(old: Option<Duration>, new: Option<Duration>, seconds: f64) -> Option<f6
     (seconds > 0.0).then(|| (used / seconds).clamp(0.0, 1.0))
 }
 
-/// `1234567` as `1,234,567`.
-pub(crate) fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A duration in the unit that suits it.
-pub(crate) fn quantile(duration: Option<Duration>) -> String {
-    let Some(duration) = duration else { return "?".to_owned() };
-    match duration.as_nanos() {
-        0..1_000 => format!("{} ns", duration.as_nanos()),
-        1_000..1_000_000 => format!("{:.0} µs", duration.as_secs_f64() * 1e6),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", duration.as_secs_f64() * 1e3),
-        _ => format!("{:.1} s", duration.as_secs_f64()),
-    }
-}
-
 /// Colours, where they are wanted.
 struct Paint(bool);
 
@@ -243,22 +220,6 @@ impl Paint {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_000), "1,000");
-        assert_eq!(thousands(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn durations_have_a_unit_that_suits_them() {
-        assert_eq!(quantile(None), "?");
-        assert_eq!(quantile(Some(Duration::from_nanos(512))), "512 ns");
-        assert_eq!(quantile(Some(Duration::from_micros(33))), "33 µs");
-        assert_eq!(quantile(Some(Duration::from_micros(1_500))), "1.5 ms");
-    }
 
     #[test]
     fn a_small_terminal_gets_all_but_the_busiest_processes() {
