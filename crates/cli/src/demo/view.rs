@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shiftwork::{Metrics, Runtime, WorkerState};
 
-use super::{census::Census, part::Part};
+use super::{census::Census, jobs, part::Part};
 use crate::text::{quantile, thousands};
 
 /// More workers than this would push the rest of the picture off a small terminal.
@@ -26,6 +26,7 @@ pub(crate) struct Sample {
     pub(crate) states: Vec<WorkerState>,
     pub(crate) counts: Vec<u64>,
     pub(crate) census: Census,
+    pub(crate) jobs: shiftwork::job::Metrics,
 }
 
 impl Sample {
@@ -36,6 +37,7 @@ impl Sample {
             states: runtime.workers(),
             counts: parts.iter().map(Part::count).collect(),
             census: Census::take(runtime),
+            jobs: jobs::metrics(&runtime.handle()),
         }
     }
 
@@ -76,6 +78,9 @@ pub(crate) fn frame(
         ));
     }
     lines.push(String::new());
+    let completed = rate(before.jobs.completed, now.jobs.completed, seconds);
+    lines.push(format!("{} jobs/s: {}", thousands(completed), jobs::states(&now.jobs)));
+    lines.push(format!("jobs that were ready: {}", jobs::waited(&now.jobs)));
     let messages = rate(before.messages(parts), now.messages(parts), seconds);
     lines.push(format!("{} processes: {}", thousands(now.census.count()), now.census.states()));
     let fullest = now.census.fullest_mailbox();
@@ -160,9 +165,10 @@ pub(crate) fn line(before: &Sample, now: &Sample, parts: &[Part]) -> String {
         })
         .collect();
     format!(
-        "{:>5.1} s  {}; {} processes: {} messages/s, {} in mailboxes",
+        "{:>5.1} s  {}; {} jobs/s; {} processes: {} messages/s, {} in mailboxes",
         now.at.as_secs_f64(),
         workers.join("; "),
+        thousands(rate(before.jobs.completed, now.jobs.completed, seconds)),
         thousands(now.census.count()),
         thousands(rate(before.messages(parts), now.messages(parts), seconds)),
         thousands(now.census.messages_waiting()),
