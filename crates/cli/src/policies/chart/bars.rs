@@ -2,17 +2,15 @@
 
 use super::{
     Report, colour,
-    draw::{AXIS, Anchor, Canvas, GRID, INK, QUIET, Stroke, Text, round_up, seconds, tick},
+    draw::{AXIS, Anchor, Canvas, GRID, INK, QUIET, Stroke, Text, round_up, tick},
     heading, shortest_makespan,
 };
-use crate::policies::measure::Outcome;
+use crate::{policies::measure::Outcome, text::precise};
 
 const LEFT: f64 = 24.0;
 /// Where the names of pairs end.
 const NAMES: f64 = 222.0;
 const PANEL: f64 = 132.0;
-/// Room for the number behind a bar, and between panels.
-const BEHIND: f64 = 68.0;
 const ROW: f64 = 20.0;
 const BAR: f64 = 12.0;
 /// Room between policies.
@@ -26,8 +24,11 @@ struct Panel {
     values: fn(&Outcome) -> Vec<f64>,
     /// The scale ends there; `None`: at the largest value, rounded up.
     end: Option<f64>,
-    label: fn(f64) -> String,
+    /// What stands behind the bars.
+    label: fn(&Outcome) -> String,
     tick: fn(f64) -> String,
+    /// Room for that, and between panels.
+    behind: f64,
 }
 
 const PANELS: [Panel; 4] = [
@@ -36,41 +37,47 @@ const PANELS: [Panel; 4] = [
         about: "dashed: no schedule is shorter",
         values: |outcome| vec![outcome.makespan.as_secs_f64()],
         end: None,
-        label: seconds,
+        label: |outcome| precise(outcome.makespan),
         tick,
+        behind: 68.0,
     },
     Panel {
         title: "Waiting",
-        about: "light: p99, dark: p50",
+        about: "dark: p50, light: p99",
         values: |outcome| {
             vec![outcome.waiting_p99.as_secs_f64(), outcome.waiting_p50.as_secs_f64()]
         },
         end: None,
-        label: seconds,
+        label: |outcome| {
+            format!("{}, {}", precise(outcome.waiting_p50), precise(outcome.waiting_p99))
+        },
         tick,
+        behind: 128.0,
     },
     Panel {
         title: "Fairness",
         about: "Jain's index of speeds",
         values: |outcome| vec![outcome.fairness],
         end: Some(1.0),
-        label: |value| format!("{value:.3}"),
+        label: |outcome| format!("{:.3}", outcome.fairness),
         tick: |value| value.to_string(),
+        behind: 68.0,
     },
     Panel {
         title: "Utilization",
         about: "of all workers' time",
         values: |outcome| vec![outcome.utilization],
         end: Some(1.0),
-        label: |value| format!("{:.1} %", value * 100.0),
+        label: |outcome| format!("{:.1} %", outcome.utilization * 100.0),
         tick: |value| format!("{:.0} %", value * 100.0),
+        behind: 68.0,
     },
 ];
 
 pub(super) fn chart(report: &Report, outcomes: &[Outcome]) -> String {
     let rows = places(outcomes);
     let height_of_rows = rows.last().map_or(0.0, |last| last + ROW);
-    let width = NAMES + PANELS.len() as f64 * (PANEL + BEHIND) + LEFT;
+    let width = NAMES + PANELS.iter().map(|panel| PANEL + panel.behind).sum::<f64>();
     let mut canvas = Canvas::new(width, 72.0 + 40.0 + height_of_rows + 44.0);
     let top = heading(&mut canvas, report, LEFT) + 40.0;
     for (outcome, place) in outcomes.iter().zip(&rows) {
@@ -86,11 +93,12 @@ pub(super) fn chart(report: &Report, outcomes: &[Outcome]) -> String {
         let look = Text::new(QUIET).anchored(Anchor::End);
         canvas.text(NAMES - 8.0, y, &look, balancer);
     }
+    let mut left = NAMES;
     for (at, panel) in PANELS.iter().enumerate() {
-        let left = NAMES + at as f64 * (PANEL + BEHIND);
         let bound = outcomes.first().filter(|_| at == 0);
         let bound = bound.map(|first| shortest_makespan(report, first.workers));
         draw(&mut canvas, panel, outcomes, &rows, (left, top), bound);
+        left += PANEL + panel.behind;
     }
     canvas.finish("Policies and balancers compared")
 }
@@ -141,7 +149,7 @@ fn draw(
         }
         let largest = values.iter().copied().fold(0.0, f64::max);
         let look = Text { size: 11.0, ..Text::new(INK) };
-        canvas.text(x(largest) + 5.0, y + BAR - 2.0, &look, &(panel.label)(values[0]));
+        canvas.text(x(largest) + 5.0, y + BAR - 2.0, &look, &(panel.label)(outcome));
     }
     if let Some(bound) = bound {
         let stroke = Stroke { dash: "4 3", ..Stroke::thin(INK) };

@@ -171,19 +171,18 @@ pub(super) fn round_up(value: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// Seconds as text.
-pub(super) fn seconds(value: f64) -> String {
-    if value == 0.0 { "0".to_owned() } else { precise(Duration::from_secs_f64(value)) }
-}
-
 /// Seconds at a tick: without digits that say nothing.
-pub(super) fn tick(value: f64) -> String {
-    let text = seconds(value);
-    let Some((number, unit)) = text.split_once(' ') else { return text };
-    if !number.contains('.') {
-        return text;
+pub(super) fn tick(seconds: f64) -> String {
+    if seconds == 0.0 {
+        return "0".to_owned();
     }
-    format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+    let text = precise(Duration::from_secs_f64(seconds));
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
 }
 
 #[cfg(test)]

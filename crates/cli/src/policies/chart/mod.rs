@@ -40,7 +40,7 @@ fn heading(canvas: &mut Canvas, report: &Report, left: f64) -> f64 {
         .collect();
     let s = if workers == ["1"] { "" } else { "s" };
     let about = format!(
-        "{} of work on {} worker{s}; the longest chain takes {}",
+        "{} of work on {} worker{s}; however many there are, no schedule is shorter than {}",
         precise(trace.work()),
         workers.join(", "),
         precise(trace.critical_path()),
