@@ -89,3 +89,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/processes.md")]
 struct GuideToProcesses;
+
+/// And those of the guide to jobs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/jobs.md")]
+struct GuideToJobs;

@@ -145,6 +145,12 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_has_the_matrix_of_the_library() {
+        let guide = include_str!("../../../../docs/jobs.md");
+        assert!(guide.contains(include_str!("../../../job/src/matrix.md").trim()));
+    }
+
+    #[test]
     fn a_pair_without_a_meaning_is_refused_with_the_reason() {
         let (policies, balancers) = ([PolicyName::RoundRobin], [BalancerName::Fastest]);
         let error = Pair::among(&policies, &balancers, &Settings::default()).unwrap_err();
