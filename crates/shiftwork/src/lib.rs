@@ -59,7 +59,7 @@
 //! | a future | [`Handle::spawn`] |
 //! | state that lives on between turns | [`Handle::strand`] |
 //! | things that send each other messages, and may fail | [`process`] |
-//! | jobs that depend on each other, in batches | [`job`] |
+//! | work that waits for other work, with priorities and estimates | [`job`] |
 //! | transactions that may touch the same | [`job::transaction`] |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
@@ -90,3 +90,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/processes.md")]
 struct GuideToProcesses;
+
+/// And those of the guide to jobs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/jobs.md")]
+struct GuideToJobs;
