@@ -81,6 +81,6 @@ pub use kernel::WorkerId;
 pub use metrics::{Metrics, WorkerMetrics};
 pub use policy::{AffinityFn, Balancer, Policy};
 pub use pool::{
-    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus, builder::PoolBuilder,
+    Pool, SimulatedPool, SubmitBatch, SubmitJob, Submitted, WorkerStatus, builder::PoolBuilder,
     registry::REMEMBERED_MAX,
 };

@@ -394,7 +394,7 @@ fn dependencies_hold_in_virtual_time() {
     let time = pool.simulation().run();
     // Eight at once: each layer takes as long as one of its jobs, and the cost of a turn.
     assert_eq!(time.as_millis(), 1 + 2 + 3 + 1 + 2 + 3 + 1 + 2 + 3 + 1);
-    let mut ends = MS * 0;
+    let mut ends = std::time::Duration::ZERO;
     for layer in log.take().chunks(8) {
         assert!(layer.iter().all(|(_, start)| *start >= ends));
         ends = layer[0].1 + MS * (layer[0].0 % 3 + 1);

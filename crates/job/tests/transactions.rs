@@ -19,6 +19,7 @@ fn simulated(workers: usize, policy: Policy) -> SimulatedPool {
 }
 
 /// Notes who was executed. Names with `!` fail, and those with `?` panic.
+#[allow(clippy::type_complexity, reason = "an executor has no shorter name")]
 fn noting() -> (Log, Executor<Name, impl Fn(Name) -> Result<usize, Name>>) {
     let log = Log::default();
     let executor = Executor::new({

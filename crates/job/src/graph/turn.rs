@@ -118,8 +118,8 @@ fn stop_clock(
         let (job, worker) = (core.id_of(index), turn.worker());
         let execution = Duration::from_nanos(took);
         match verdict {
-            // SAFETY: the job is ours, and has left its outcome.
             Verdict::Failed => {
+                // SAFETY: the job is ours, and has left its outcome.
                 let reason = unsafe { core.cells.reason(index) };
                 Event::JobFailed { job, worker, reason, execution }
             }

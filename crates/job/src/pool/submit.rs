@@ -33,6 +33,9 @@ use crate::{
     pool::{Pool, registry::Known, shared::Shared},
 };
 
+/// The handle of a job that was taken, or the job that was not.
+pub type Submitted<B> = Result<JobHandle<<B as Body>::Output, <B as Body>::Error>, Refused<Job<B>>>;
+
 /// What a batch was found to need before it is put in line.
 struct Ticket {
     number: u64,
@@ -54,10 +57,7 @@ impl Pool {
     ///
     /// # Errors
     /// Why it was refused; the job comes back.
-    pub fn submit<B: Body>(
-        &self,
-        job: Job<B>,
-    ) -> Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>> {
+    pub fn submit<B: Body>(&self, job: Job<B>) -> Submitted<B> {
         let Job { body, about, after } = job;
         match self.take(Batch::single(body, about.as_deref(), &after)) {
             Ok(core) => Ok(JobHandle::new(core, 0)),
@@ -359,7 +359,7 @@ pub struct SubmitJob<'a, B> {
 }
 
 impl<B: Body> Future for SubmitJob<'_, B> {
-    type Output = Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>>;
+    type Output = Submitted<B>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
