@@ -59,6 +59,7 @@ mod metrics;
 mod policy;
 mod pool;
 mod sync;
+pub mod transaction;
 
 pub use about::{JobInfo, Prioritizer};
 pub use batch::{

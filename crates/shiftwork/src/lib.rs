@@ -59,7 +59,8 @@
 //! | a future | [`Handle::spawn`] |
 //! | state that lives on between turns | [`Handle::strand`] |
 //! | things that send each other messages, and may fail | [`process`] |
-//! | work that waits for other work, with priorities and estimates | [`job`] |
+//! | jobs that depend on each other, in batches | [`job`] |
+//! | transactions that may touch the same | [`job::transaction`] |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
 //! | a test that must give the same result every time | [`Builder::simulate`] |

@@ -38,7 +38,7 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{ops::Range, ptr::NonNull, sync::Arc};
+use std::{any::Any, ops::Range, ptr::NonNull, sync::Arc};
 
 use kernel::{Handle, Timer};
 
@@ -74,6 +74,10 @@ pub(crate) struct Parts {
     /// The chosen ids, by job.
     pub(crate) ids: Box<[(u32, JobId)]>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
+    /// What its jobs use.
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
     /// Every job is timed, however many there are.
     pub(crate) timed: bool,
     /// Whether anybody can ask for the end of one of its jobs.
@@ -95,6 +99,9 @@ pub(crate) struct Core {
     blocks_left: AtomicU32,
     times: Times,
     on_failure: OnFailure,
+    forgiving: bool,
+    /// What its jobs use: it stays as long as one has not ended (rule 2).
+    _context: Option<Arc<dyn Any + Send + Sync>>,
     watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
@@ -131,6 +138,8 @@ impl Core {
             kept,
             ids,
             on_failure,
+            forgiving,
+            context,
             timed,
             watched,
         } = parts;
@@ -148,6 +157,8 @@ impl Core {
             kept,
             ids,
             on_failure,
+            forgiving,
+            _context: context,
             watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),

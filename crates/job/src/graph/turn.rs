@@ -35,11 +35,42 @@ pub(super) unsafe fn take_turn(
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };
     // SAFETY: the job is ours, and has not ended.
     let verdict = unsafe { this.cells.turn(index, &mut Context::new(this, index, turn)) };
+    if shared.settings.simulated {
+        leave_later(core, index, verdict, timed.then_some(started), turn);
+        return Some(verdict);
+    }
     if timed {
         stop_clock(this, index, verdict, started, shared, turn);
     }
     seat.job.set(0);
     Some(verdict)
+}
+
+/// In a simulation the turn is over when virtual time has come to that; the job ends after it.
+#[cold]
+fn leave_later(
+    core: NonNull<Core>,
+    index: u32,
+    verdict: Verdict,
+    started: Option<u64>,
+    turn: &mut Turn<'_>,
+) {
+    struct Batch(NonNull<Core>);
+    // SAFETY: a batch is shared by threads.
+    unsafe impl Send for Batch {}
+
+    let batch = Batch(core);
+    turn.later(move |turn| {
+        let batch = batch; // whole, not the pointer in it
+        let Batch(core) = batch;
+        // SAFETY: the job ends after this, so its batch stays.
+        let core = unsafe { core.as_ref() };
+        let shared = core.shared();
+        if let Some(started) = started {
+            stop_clock(core, index, verdict, started, shared, turn);
+        }
+        shared.seat(turn.worker()).job.set(0);
+    });
 }
 
 #[cold]
@@ -73,6 +104,9 @@ fn stop_clock(
     let took = stamps.map_or(took, |stamps| stamps.worked(took));
     if verdict == Verdict::Continue {
         return;
+    }
+    if stamps.is_some() {
+        seat.measured.add(core.times().weight());
     }
     if let Some(stamps) = stamps {
         stamps.ended(now);

@@ -191,6 +191,8 @@ impl Pool {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
         let Batch {
+            forgiving,
+            context,
             ticket,
             mut words,
             cells,
@@ -215,6 +217,8 @@ impl Pool {
             ids: ids.into_boxed_slice(),
             on_failure,
             timed,
+            forgiving,
+            context,
             watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);
