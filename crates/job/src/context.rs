@@ -24,6 +24,12 @@ impl<'a, 't> Context<'a, 't> {
         self.core.id_of(self.index)
     }
 
+    /// Its number in its batch, in the order in which jobs were added.
+    #[inline]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// The result of a predecessor in the same batch. `None` if that one has not completed: it
     /// failed and the batch lets its dependents run, or it is no predecessor at all.
     ///
@@ -51,9 +57,13 @@ impl<'a, 't> Context<'a, 't> {
             self.core.ticket(),
             "a job can only read results of its own batch; share the handle for others"
         );
-        // SAFETY: a `Dep` is made with the types of the job it names, and its batch is ours. The
-        // result stays while this job, which is of the same batch, has not ended.
-        unsafe { self.core.outcome::<R, E>(dep.index()) }?.as_ref().ok()
+        if !self.core.has_successors(dep.index()) {
+            // Nobody's predecessor: its owner may take the result at any time.
+            return None;
+        }
+        // SAFETY: a `Dep` is made with the types of the job it names, and its batch is ours. A
+        // result with dependents stays until the batch has ended, and this job of it has not.
+        unsafe { self.core.outcome::<R, E>(dep.index()) }?.ok()
     }
 
     /// Which worker this is.

@@ -66,6 +66,8 @@ pub use batch::{
     Batch, DEPENDENCIES_MAX, OnFailure,
     handle::{BatchHandle, BatchProgress},
     node::{Dep, Node, Predecessor},
+    shape::Shape,
+    typed::TypedBatch,
 };
 pub use body::{Body, Fallible, Payload, Progress, Resumable, Sure};
 pub use context::Context;
@@ -79,7 +81,6 @@ pub use kernel::WorkerId;
 pub use metrics::{Metrics, WorkerMetrics};
 pub use policy::{AffinityFn, Balancer, Policy};
 pub use pool::{
-    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus,
-    builder::{CAPACITY, PoolBuilder},
+    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus, builder::PoolBuilder,
     registry::REMEMBERED_MAX,
 };

@@ -46,6 +46,13 @@ impl<'a> Turn<'a> {
         self.worker.slot().expired.load(Relaxed)
     }
 
+    /// How much waits on this worker's own deque, where others may steal it. For work that can be
+    /// split: as long as something waits there, nobody goes away empty-handed.
+    #[inline]
+    pub fn near(&self) -> usize {
+        self.worker.near_len()
+    }
+
     /// Counts operations against the budget of the turn. In a simulation each also takes a
     /// nanosecond of virtual time, so that quanta end there too.
     #[inline]
@@ -177,7 +184,7 @@ impl<'a> Turn<'a> {
     /// The time since the runtime started; in a simulation, virtual time with what this turn has
     /// spent so far.
     pub fn now(&self) -> Duration {
-        Duration::from_nanos(self.worker.shared.now().saturating_add(self.worker.turn_nanos()))
+        Duration::from_nanos(self.nanos())
     }
 
     /// Does the rest of what a turn does to others. On real threads that is now.
@@ -207,11 +214,15 @@ impl<'a> Turn<'a> {
         let worker = self.worker;
         match &worker.shared.events {
             Some(events) if worker.turn_nanos() > 0 => {
-                let at = worker.shared.now().saturating_add(worker.turn_nanos());
-                events.lock().call_at(at, worker.id, Box::new(rest));
+                events.lock().call_at(self.nanos(), worker.id, Box::new(rest));
             }
             _ => rest(self),
         }
+    }
+
+    /// The clock's time, and what this turn has spent since it started.
+    fn nanos(&self) -> world::Nanos {
+        self.worker.shared.clock.now().saturating_add(self.worker.turn_nanos())
     }
 
     pub(crate) fn note_wait(&self, since: world::Nanos) {

@@ -22,6 +22,22 @@ const MS: Duration = Duration::from_millis(1);
 // ---- Time.
 
 #[test]
+fn turn_that_has_worked_tells_the_time_it_has_come_to_and_its_rest_happens_then() {
+    let mut simulation = Runtime::builder().workers(1).simulate(1).unwrap();
+    let told: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let (seen, handle) = (told.clone(), simulation.handle());
+    simulation
+        .submit(move |turn| {
+            turn.simulate(10 * MS);
+            seen.lock().unwrap().extend([turn.now(), handle.now()]);
+            turn.later(move |turn| seen.lock().unwrap().extend([turn.now(), handle.now()]));
+        })
+        .unwrap();
+    assert_eq!(simulation.run(), 10 * MS + TURN_COST);
+    assert_eq!(*told.lock().unwrap(), [10 * MS; 4]);
+}
+
+#[test]
 fn twice_the_workers_finish_independent_jobs_in_half_the_time() {
     for discipline in DISCIPLINES {
         let mut times = Vec::new();

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     batch::node::Node,
     error::Error,
-    graph::{Core, Phase},
+    graph::{Core, cell::Fate, look::Phase, word::Ended},
     handle::{Done, JobHandle, block_on, may_block},
     id::JobId,
 };
@@ -48,10 +48,6 @@ impl BatchHandle {
         BatchHandle { core }
     }
 
-    pub(crate) fn into_core(self) -> Arc<Core> {
-        self.core
-    }
-
     /// The handle of one of its jobs.
     ///
     /// # Panics
@@ -80,9 +76,9 @@ impl BatchHandle {
                 Phase::Created => &mut progress.created,
                 Phase::Ready => &mut progress.ready,
                 Phase::Running => &mut progress.running,
-                Phase::Completed | Phase::Taken => &mut progress.completed,
-                Phase::Failed => &mut progress.failed,
-                Phase::Cancelled => &mut progress.cancelled,
+                Phase::Ended(Ended::Completed) => &mut progress.completed,
+                Phase::Ended(Ended::Failed) => &mut progress.failed,
+                Phase::Ended(Ended::Cancelled | Ended::Stopped) => &mut progress.cancelled,
             } += 1;
         }
         progress
@@ -91,7 +87,13 @@ impl BatchHandle {
     /// The jobs that failed or were cancelled so far, and why.
     pub fn failures(&self) -> Vec<(JobId, Arc<str>)> {
         (0..self.len() as u32)
-            .filter_map(|index| Some((self.core.id_of(index), self.core.reason(index)?)))
+            .filter_map(|index| {
+                let reason = match self.core.fate(index)? {
+                    Fate::Predecessor { reason, .. } => reason,
+                    Fate::Cancelled | Fate::Stopped => Fate::Stopped.to_string().into(),
+                };
+                Some((self.core.id_of(index), reason))
+            })
             .collect()
     }
 
@@ -110,12 +112,12 @@ impl BatchHandle {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] inside a job of the same pool, and in a simulation.
-    pub fn wait(&self) -> Result<BatchProgress, Error> {
+    pub fn wait(&self) -> Result<(), Error> {
         if !self.is_done() {
             may_block(&self.core)?;
             block_on(self.done());
         }
-        Ok(self.progress())
+        Ok(())
     }
 
     /// Ready when all of its jobs have ended.

@@ -17,6 +17,8 @@ pub(crate) struct Watchers {
     batch: Vec<(u64, Waker)>,
     /// Why jobs that still wait for others will not run.
     fates: HashMap<u32, Fate>,
+    /// What dependents are told of jobs that have failed.
+    failures: HashMap<u32, Fate>,
     keys: u64,
 }
 
@@ -44,7 +46,7 @@ impl Core {
         place: &mut Place,
         context: &mut Context<'_>,
     ) -> Poll<()> {
-        if self.node(index).word.is_done() {
+        if self.word(index).is_done() {
             return Poll::Ready(());
         }
         // Cloned before the lock: it is foreign code.
@@ -65,7 +67,7 @@ impl Core {
         };
         drop(side);
         drop(old);
-        if self.node(index).word.watch() {
+        if self.word(index).watch() {
             return Poll::Ready(());
         }
         Poll::Pending
@@ -123,7 +125,7 @@ impl Core {
         let list = side.watchers.jobs.entry(index).or_default();
         list.push(Watcher::Dependent(dependent, its));
         drop(side);
-        if !self.node(index).word.watch() {
+        if !self.word(index).watch() {
             return true;
         }
         // It ended meanwhile. Either that found our entry, or we take it back.
@@ -146,6 +148,17 @@ impl Core {
     /// Why a job that still waits for others will not run: the first reason counts.
     pub(crate) fn set_fate(&self, index: u32, fate: Fate) {
         self.side.lock().watchers.fates.entry(index).or_insert(fate);
+    }
+
+    /// For whoever ends a job as failed, before it does.
+    pub(crate) fn set_failure(&self, index: u32, fate: Fate) {
+        self.side.lock().watchers.failures.insert(index, fate);
+    }
+
+    /// Where the failure of a job began; it has ended as failed.
+    pub(crate) fn failure(&self, index: u32) -> Fate {
+        let failure = self.side.lock().watchers.failures.get(&index).cloned();
+        failure.expect("it was set before the job ended")
     }
 
     /// Why a job does not run: what was set, or it was cancelled.

@@ -62,8 +62,7 @@ impl Registry {
         let mut left = Vec::new();
         for (index, id) in core.chosen() {
             left.extend(self.live.remove(id).map(|(core, _)| core));
-            let fate = core.reason(*index).map(|reason| Fate::Predecessor { job: *id, reason });
-            self.ended.insert(*id, fate);
+            self.ended.insert(*id, core.fate(*index));
             self.order.push_back(*id);
             if self.order.len() > REMEMBERED_MAX
                 && let Some(oldest) = self.order.pop_front()

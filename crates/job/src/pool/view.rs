@@ -49,10 +49,7 @@ impl Pool {
 
     /// The jobs that run.
     pub(crate) fn running(&self) -> Vec<JobId> {
-        let shared = self.shared();
-        (0..self.handle.worker_count())
-            .filter_map(|worker| Some(shared.running(WorkerId::new(worker))?.0))
-            .collect()
+        self.shared().all_running()
     }
 
     /// Asks a worker to take nothing more. The job it runs ends first; then comes the event
@@ -74,7 +71,7 @@ impl Pool {
         self.post(worker, Post::Manned)?;
         self.handle.resume_worker(worker).expect("it was checked");
         // Who waits with a submission may go on.
-        self.shared().made_room();
+        self.shared().call_waiting();
         Ok(())
     }
 
@@ -87,6 +84,8 @@ impl Pool {
         self.post(worker, Post::Closed)?;
         self.handle.pause_worker(worker).expect("it was checked");
         self.shared().events.send(|| Event::WorkerShuttingDown(worker));
+        // Who waits for a worker to be resumed may wait in vain now.
+        self.shared().call_waiting();
         Ok(())
     }
 

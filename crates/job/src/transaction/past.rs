@@ -61,7 +61,7 @@ impl Live {
 
     /// Whether this one has not ended.
     pub(super) fn runs(&self, place: Place) -> bool {
-        self.core(place.batch).is_some_and(|core| !core.node(place.index).word.is_done())
+        self.core(place.batch).is_some_and(|core| !core.word(place.index).is_done())
     }
 
     /// For the batch that waits for it.
@@ -181,7 +181,7 @@ impl<K: Copy + Eq + Hash> Past<K> {
         for (batch, core) in (live.first..).zip(&live.batches) {
             let Some(core) = core else { continue };
             // Every other one ends before one of those that nobody waits for.
-            for index in (0..core.len() as u32).filter(|index| core.node(*index).is_last()) {
+            for index in (0..core.len() as u32).filter(|index| !core.has_successors(*index)) {
                 edges.after_place(Place { batch, index });
             }
         }

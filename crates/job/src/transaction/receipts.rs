@@ -96,7 +96,7 @@ impl<R: 'static, E: 'static> Receipts<R, E> {
     pub fn result(&self, at: usize) -> Option<Result<&R, &JobError<E>>> {
         // SAFETY: the types are those of the jobs, and outcomes are taken only in `join`, which
         // ends this borrow.
-        unsafe { self.core.outcome::<R, E>(self.index(at)) }.map(Result::as_ref)
+        unsafe { self.core.outcome::<R, E>(self.index(at)) }
     }
 
     /// When it was submitted, ready, started and ended. Of large batches only some are timed.
@@ -128,7 +128,7 @@ impl<R: 'static, E: 'static> Receipts<R, E> {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] inside a job of the same pool, and in a simulation.
-    pub fn wait(&self) -> Result<BatchProgress, Error> {
+    pub fn wait(&self) -> Result<(), Error> {
         BatchHandle::new(self.core.clone()).wait()
     }
 
