@@ -6,7 +6,11 @@ pub(crate) mod node;
 pub(crate) mod shape;
 pub(crate) mod typed;
 
+<<<<<<< HEAD
 use std::{any::Any, fmt, sync::Arc, time::Duration};
+=======
+use std::{fmt, sync::Arc, time::Duration};
+>>>>>>> jobtx
 
 use crate::{
     about::{About, Kept},
@@ -157,7 +161,6 @@ impl Batch {
             timed: false,
             some_resumable: false,
             layout: None,
-            context: None,
         }
     }
 
@@ -194,6 +197,7 @@ impl Batch {
         self.words.push(Word::new(0));
         self.layout = None;
         self.len() as u32 - 1
+<<<<<<< HEAD
     }
 
     /// Adds a job of which this is said.
@@ -233,6 +237,8 @@ impl Batch {
         let mut all: Vec<B> = std::iter::from_fn(|| unsafe { bodies.pop() }).collect();
         all.reverse();
         all
+=======
+>>>>>>> jobtx
     }
 
     /// Makes a job of this batch wait for another: one of the batch, whichever was added first, or
@@ -336,6 +342,16 @@ impl Batch {
         batch.layout = Some(layout.clone());
         batch.cells = cells;
         batch
+    }
+
+    /// A batch of jobs that wait for so many others each, by these dependencies on jobs before them.
+    /// Its content is still to come: see [`Pool::take_with`](crate::Pool::take_with).
+    pub(crate) fn hollow(words: Vec<Word>, edges: Vec<Edge>, kept: Vec<Kept>) -> Batch {
+        debug_assert!(
+            edges.iter().all(|(before, index)| before < index),
+            "it could wait for itself"
+        );
+        Batch { words, edges, kept, ..Batch::new() }
     }
 
     /// Finds ids that are there twice, and dependencies by id on jobs of this batch.

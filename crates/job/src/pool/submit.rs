@@ -16,7 +16,7 @@ use std::{
 use crate::{
     about::{About, JobInfo, Kept, nanos},
     batch::{
-        Batch, UNNAMED,
+        Batch, Content, UNNAMED,
         handle::BatchHandle,
         node::{After, Outside},
     },
@@ -112,6 +112,17 @@ impl Pool {
         }
     }
 
+    /// Submits a batch whose content is made only if nothing is wrong with it.
+    pub(crate) fn take_with(
+        &self,
+        mut batch: Batch,
+        content: impl FnOnce() -> Content,
+    ) -> Result<Arc<Core>, Error> {
+        let ticket = self.prepare(&mut batch)?;
+        batch.cells = content();
+        Ok(self.launch(batch, ticket))
+    }
+
     /// Checks all that can be wrong, and takes the places for its jobs.
     fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
         let shared = self.shared();
@@ -191,8 +202,11 @@ impl Pool {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
         let Batch {
+<<<<<<< HEAD
             forgiving,
             context,
+=======
+>>>>>>> jobtx
             ticket,
             mut words,
             cells,
@@ -200,6 +214,7 @@ impl Pool {
             ids,
             deadlines,
             on_failure,
+            forgiving,
             timed,
             layout,
             ..
@@ -217,8 +232,11 @@ impl Pool {
             ids: ids.into_boxed_slice(),
             on_failure,
             timed,
+<<<<<<< HEAD
             forgiving,
             context,
+=======
+>>>>>>> jobtx
             watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);

@@ -1,13 +1,16 @@
 //! How the transactions of a ledger get into a pool: in the chosen order, each after those that it
 //! has to wait for; or not at all, and then they still wait in the ledger.
 
-use std::{fmt, hash::Hash, ptr::NonNull, sync::Arc};
+use std::{fmt, hash::Hash};
 
 use crate::{
-    batch::Batch,
-    body::{Body, Turned},
+    batch::{Batch, Content},
     context::Context,
     error::Error,
+    graph::{
+        typed::{Payloads, TypedCells},
+        word::Word,
+    },
     job::Executor,
     pool::Pool,
     transaction::{
@@ -19,35 +22,6 @@ use crate::{
         receipts::{Receipts, Sent},
     },
 };
-
-/// A payload, and the executor that all of the batch share.
-pub(super) struct Execute<T, F> {
-    payload: T,
-    /// The batch keeps it, and stays until its last job has ended.
-    executor: NonNull<F>,
-}
-
-// SAFETY: the payload is sent, and the executor shared, which both may be.
-unsafe impl<T: Send, F: Sync> Send for Execute<T, F> {}
-
-impl<T, F, R, E> Body for Execute<T, F>
-where
-    T: Send + 'static,
-    F: Fn(T) -> Result<R, E> + Send + Sync + 'static,
-    R: Send + Sync + 'static,
-    E: fmt::Display + Send + Sync + 'static,
-{
-    type Output = R;
-    type Error = E;
-    const RESUMABLE: bool = false;
-
-    #[inline]
-    fn turn(self, _: &mut Context<'_, '_>) -> Turned<Self> {
-        // SAFETY: the job has not ended, so its batch stays, and with it the executor.
-        let execute = unsafe { self.executor.as_ref() };
-        Turned::Done(execute(self.payload))
-    }
-}
 
 impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
     /// Puts all that is due in line, as one batch. What is held back stays.
@@ -68,65 +42,56 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
             Order::Given => None,
             Order::Price => Some(by_price(&self.line, &self.waiting, &mut self.chains)),
         };
-        let batch = self.put_together(sorted.as_deref(), &executor.execute);
+        let batch = self.put_together(sorted.as_deref());
         let order = sorted.as_deref().unwrap_or(&self.line);
-        match pool.submit_batch(batch) {
-            Ok(handle) => {
-                let core = handle.into_core();
-                let batch = self.past.push(&core);
-                let mut sent = Vec::with_capacity(order.len());
-                for (index, slot) in (0u32..).zip(order) {
-                    let one = self.waiting.get(*slot);
-                    let chain = &mut self.chains[one.chain as usize];
-                    // The last of its sender, by order.
-                    if chain.at == index {
-                        chain.advance(Place { batch, index });
-                        chain.at = NONE;
-                    }
-                    self.keys -= one.terms.size();
-                    sent.push(Sent {
-                        id: TransactionId(one.id),
-                        sender: one.terms.sender,
-                        nonce: one.terms.nonce,
-                    });
+        let taken = pool.take_with(batch, || {
+            let payload = |slot| self.waiting.get_mut(slot).payload.take().expect("it waits");
+            let payloads = order.iter().copied().map(payload).collect();
+            let execute = executor.execute.clone();
+            let execute = move |payload: T, _: &mut Context<'_, '_>| execute(payload);
+            let cells = TypedCells::<T, R, E, _>::new(execute, payloads);
+            Content::Typed(Payloads::new(Box::new(cells)))
+        });
+        let core = match taken {
+            Ok(core) => core,
+            Err(error) => {
+                for slot in order {
+                    self.chains[self.waiting.get(*slot).chain as usize].at = NONE;
                 }
-                self.waiting.remove_all(order);
-                self.line.clear();
-                Ok(Receipts::new(core, sent.into_boxed_slice()))
+                return Err(error);
             }
-            Err(refused) => {
-                let (error, batch) = refused.into_parts();
-                // SAFETY: `put_together` made all of them so.
-                let bodies = unsafe { batch.into_bodies::<Execute<T, F>>() };
-                for (slot, body) in order.iter().zip(bodies) {
-                    let one = self.waiting.get_mut(*slot);
-                    one.payload = Some(body.payload);
-                    self.chains[one.chain as usize].at = NONE;
-                }
-                Err(error)
+        };
+        let batch = self.past.push(&core);
+        let mut sent = Vec::with_capacity(order.len());
+        for (index, slot) in (0u32..).zip(order) {
+            let one = self.waiting.get(*slot);
+            let chain = &mut self.chains[one.chain as usize];
+            // The last of its sender, by order.
+            if chain.at == index {
+                chain.advance(Place { batch, index });
+                chain.at = NONE;
             }
+            self.keys -= one.terms.size();
+            let (id, sender) = (TransactionId(one.id), one.terms.sender);
+            sent.push(Sent { id, sender, nonce: one.terms.nonce });
         }
+        self.waiting.remove_all(order);
+        self.line.clear();
+        Ok(Receipts::new(core, sent.into_boxed_slice()))
     }
 
-    /// A batch of what is due, in this order or as it became so. The payloads go with it, and each
-    /// chain knows the index of its last.
-    fn put_together<F, R, E>(&mut self, sorted: Option<&[u32]>, executor: &Arc<F>) -> Batch
-    where
-        F: Fn(T) -> Result<R, E> + Send + Sync + 'static,
-        R: Send + Sync + 'static,
-        E: fmt::Display + Send + Sync + 'static,
-    {
+    /// A batch of what is due, in this order or as it became so. Each chain then knows the index of
+    /// its last.
+    fn put_together(&mut self, sorted: Option<&[u32]>) -> Batch {
         let Ledger { line, waiting, chains, conflicts, past, .. } = self;
         let order = sorted.unwrap_or(line);
         let live = past.open(conflicts);
         conflicts.reset(self.keys);
         let mut edges = Edges::new(order.len(), &live);
-        let mut batch = Batch::with_capacity(order.len()).on_failure(self.on_failure);
+        let mut words = Vec::with_capacity(order.len());
+        let mut kept = Vec::with_capacity(order.len());
         for (index, slot) in (0u32..).zip(order) {
-            let one = waiting.get_mut(*slot);
-            let payload = one.payload.take().expect("it waits");
-            let body = Execute { payload, executor: NonNull::from(&**executor) };
-            batch.push_kept(body, one.terms.kept());
+            let one = waiting.get(*slot);
             edges.begin(index);
             let chain = &mut chains[one.chain as usize];
             match (chain.at, chain.last) {
@@ -140,11 +105,12 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
             } else if self.undeclared == Undeclared::Alone {
                 conflicts.alone(index, past, &mut edges);
             }
+            words.push(Word::new(edges.count()));
+            kept.push(one.terms.kept());
         }
         let Edges { inside, outside, .. } = edges;
-        batch.connect_forward(inside);
+        let mut batch = Batch::hollow(words, inside, kept).on_failure(self.on_failure);
         batch.open.extend(outside.into_iter().map(|(index, place)| (index, live.name(place))));
-        batch.keep(executor.clone());
         batch.forgiving = true;
         batch
     }
