@@ -244,7 +244,10 @@ fn turns(ready: Ready) -> impl FnMut(&mut Turn<'_>) -> Step<()> + Send {
         }
         mem::forget(ready.take());
         // SAFETY: as above, and it is ours no more.
-        unsafe { after_turn(core, index, verdict, shared, turn) };
+        let next = unsafe { after_turn(core, index, verdict, shared, turn) };
+        if let Some(next) = next {
+            Ready { core, from: next, to: next + 1 }.submit(turn);
+        }
         shared.made_room();
         Step::End(())
     }
@@ -255,6 +258,7 @@ fn turns(ready: Ready) -> impl FnMut(&mut Turn<'_>) -> Step<()> + Send {
 /// # Safety
 /// The job is ready, and the caller's. Afterwards it is not.
 #[inline(always)]
+#[must_use = "a job that is ready and is not put in line never runs"]
 unsafe fn run_job(
     core: NonNull<Core>,
     index: u32,
@@ -383,6 +387,7 @@ fn stop_clock(
 /// The job is the caller's, and has left its outcome if it was not cancelled. Afterwards it is not
 /// the caller's any more.
 #[inline(always)]
+#[must_use = "a job that is ready and is not put in line never runs"]
 unsafe fn after_turn(
     core: NonNull<Core>,
     index: u32,
