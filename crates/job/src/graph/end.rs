@@ -274,23 +274,12 @@ impl Core {
         self.on_failure == OnFailure::FailDependents || matches!(fate, Fate::Stopped)
     }
 
-<<<<<<< HEAD
     /// The same for a predecessor in another batch.
     fn poison_from_outside(&self, index: u32, fate: Option<&Fate>) {
         self.poison(index, fate.filter(|fate| !self.forgiving || matches!(fate, Fate::Stopped)));
     }
 
     /// A predecessor came to this end; the caller releases the job afterwards.
-=======
-    /// A predecessor of another batch came to this end; the caller releases the job afterwards.
-    fn poison_from_outside(&self, index: u32, fate: Option<&Fate>) {
-        if !self.forgiving || matches!(fate, Some(Fate::Stopped)) {
-            self.poison(index, fate);
-        }
-    }
-
-    /// The same, of one of its own batch.
->>>>>>> jobtx
     fn poison(&self, index: u32, fate: Option<&Fate>) {
         if let Some(fate) = fate
             && self.dooms(fate)

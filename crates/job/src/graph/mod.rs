@@ -38,11 +38,7 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-<<<<<<< HEAD
-use std::{any::Any, ops::Range, ptr::NonNull, sync::Arc};
-=======
 use std::{ops::Range, ptr::NonNull, sync::Arc};
->>>>>>> jobtx
 
 use kernel::{Handle, Timer};
 
@@ -80,11 +76,6 @@ pub(crate) struct Parts {
     pub(crate) on_failure: OnFailure,
     /// What failed in other batches does not count.
     pub(crate) forgiving: bool,
-<<<<<<< HEAD
-    /// What its jobs use.
-    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
-=======
->>>>>>> jobtx
     /// Every job is timed, however many there are.
     pub(crate) timed: bool,
     /// Whether anybody can ask for the end of one of its jobs.
@@ -107,11 +98,6 @@ pub(crate) struct Core {
     times: Times,
     on_failure: OnFailure,
     forgiving: bool,
-<<<<<<< HEAD
-    /// What its jobs use: it stays as long as one has not ended (rule 2).
-    _context: Option<Arc<dyn Any + Send + Sync>>,
-=======
->>>>>>> jobtx
     watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
@@ -149,10 +135,6 @@ impl Core {
             ids,
             on_failure,
             forgiving,
-<<<<<<< HEAD
-            context,
-=======
->>>>>>> jobtx
             timed,
             watched,
         } = parts;
@@ -171,10 +153,6 @@ impl Core {
             ids,
             on_failure,
             forgiving,
-<<<<<<< HEAD
-            _context: context,
-=======
->>>>>>> jobtx
             watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),

@@ -202,11 +202,7 @@ impl Pool {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
         let Batch {
-<<<<<<< HEAD
             forgiving,
-            context,
-=======
->>>>>>> jobtx
             ticket,
             mut words,
             cells,
@@ -214,7 +210,6 @@ impl Pool {
             ids,
             deadlines,
             on_failure,
-            forgiving,
             timed,
             layout,
             ..
@@ -232,11 +227,7 @@ impl Pool {
             ids: ids.into_boxed_slice(),
             on_failure,
             timed,
-<<<<<<< HEAD
             forgiving,
-            context,
-=======
->>>>>>> jobtx
             watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);
