@@ -81,18 +81,43 @@ impl Args {
     /// Runs the program once to warm up, then `repeats` times against the clock: the median, in
     /// nanoseconds. `run` returns when everything it started is done.
     pub fn time(&self, mut run: impl FnMut()) -> f64 {
+        self.time_prepared(Duration::ZERO, || (), |()| run(), |()| ())
+    }
+
+    /// The same for short runs, before and after each of which something is done that takes no part
+    /// in its time: they are repeated until they have taken `at_least` together, after half of that
+    /// to warm up. Where the machine has other work, it takes the system a while to find out that
+    /// there are two threads to run on two cores.
+    pub fn time_prepared<T>(
+        &self,
+        at_least: Duration,
+        mut prepare: impl FnMut() -> T,
+        mut run: impl FnMut(&mut T),
+        mut finish: impl FnMut(T),
+    ) -> f64 {
         let mut timed = || {
+            let mut prepared = prepare();
             let start = Instant::now();
-            run();
-            start.elapsed()
+            run(&mut prepared);
+            let elapsed = start.elapsed();
+            finish(prepared);
+            elapsed
         };
         if !self.bare {
-            let first = timed();
-            if first > LONG {
-                return first.as_nanos() as f64;
+            let mut warm = timed();
+            if warm > LONG {
+                return warm.as_nanos() as f64;
+            }
+            while warm < at_least / 2 {
+                warm += timed();
             }
         }
-        let mut samples: Vec<f64> = (0..self.repeats).map(|_| timed().as_nanos() as f64).collect();
+        let (mut samples, mut total) = (Vec::new(), Duration::ZERO);
+        while samples.len() < self.repeats || (total < at_least && !self.bare) {
+            let taken = timed();
+            total += taken;
+            samples.push(taken.as_nanos() as f64);
+        }
         median(&mut samples)
     }
 }

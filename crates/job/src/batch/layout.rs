@@ -1,20 +1,29 @@
 //! How the dependencies of a batch are laid out, and whether they make sense.
 
-use crate::{
-    graph::{BLOCK, Node},
-    sync::atomic::AtomicU32,
-};
+use crate::graph::{BLOCK, word::Word};
 
 /// The graph of a batch, ready to run.
 pub(crate) struct Layout {
+    /// Where the successors of each job begin in the edges; one more than there are jobs.
+    pub(crate) starts: Box<[u32]>,
     /// The successors of each job, one after the other.
     pub(crate) edges: Box<[u32]>,
+    /// How many predecessors each job has.
+    pub(crate) waits_for: Box<[u32]>,
     /// Jobs without successors, by block.
-    pub(crate) blocks: Box<[AtomicU32]>,
-    /// How many blocks have such jobs.
-    pub(crate) blocks_with_ends: u32,
+    pub(crate) ends: Box<[u32]>,
     /// Jobs without predecessors, as ranges.
     pub(crate) roots: Vec<(u32, u32)>,
+}
+
+impl Layout {
+    /// The words of jobs that wait like this.
+    pub(crate) fn words(&self) -> Vec<Word> {
+        if self.waits_for.is_empty() {
+            return (1..self.starts.len()).map(|_| Word::new(0)).collect();
+        }
+        self.waits_for.iter().map(|count| Word::new(*count)).collect()
+    }
 }
 
 /// A dependency: the second waits for the first.
@@ -24,8 +33,11 @@ pub(crate) type Edge = (u32, u32);
 ///
 /// # Errors
 /// The jobs on a cycle, each waiting for the one after it.
-pub(crate) fn lay_out(nodes: &mut [Node], edges: &[Edge], check: bool) -> Result<Layout, Vec<u32>> {
-    let mut starts = vec![0u32; nodes.len() + 1];
+pub(crate) fn lay_out(words: &[Word], edges: &[Edge], check: bool) -> Result<Layout, Vec<u32>> {
+    if edges.is_empty() {
+        return Ok(Layout::without_edges(words.len()));
+    }
+    let mut starts = vec![0u32; words.len() + 1];
     for (before, _) in edges {
         starts[*before as usize + 1] += 1;
     }
@@ -40,39 +52,53 @@ pub(crate) fn lay_out(nodes: &mut [Node], edges: &[Edge], check: bool) -> Result
         *at += 1;
     }
     if check {
-        look_for_a_cycle(nodes, edges, &starts, &successors)?;
+        look_for_a_cycle(words.len(), edges, &starts, &successors)?;
     }
     let mut roots: Vec<(u32, u32)> = Vec::new();
-    for (index, node) in (0u32..).zip(nodes.iter_mut()) {
-        node.from = starts[index as usize];
-        node.to = starts[index as usize + 1];
-        if node.word.count() == 0 {
+    for (index, word) in (0u32..).zip(words) {
+        if word.count() == 0 {
             match roots.last_mut() {
                 Some((_, to)) if *to == index => *to += 1,
                 _ => roots.push((index, index + 1)),
             }
         }
     }
-    let ends: Vec<u32> = nodes
-        .chunks(BLOCK)
-        .map(|block| block.iter().filter(|node| node.from == node.to).count() as u32)
+    let ends_of = |block: &[u32]| block.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32;
+    let ends = (0..words.len())
+        .step_by(BLOCK)
+        .map(|from| ends_of(&starts[from..=(from + BLOCK).min(words.len())]))
         .collect();
     Ok(Layout {
         edges: successors.into_boxed_slice(),
-        blocks_with_ends: ends.iter().filter(|ends| **ends > 0).count() as u32,
-        blocks: ends.into_iter().map(AtomicU32::new).collect(),
+        ends,
+        waits_for: words.iter().map(Word::count).collect(),
+        starts: starts.into_boxed_slice(),
         roots,
     })
 }
 
+impl Layout {
+    /// Jobs that do not depend on each other; some may depend on jobs of other batches, which are
+    /// no roots then.
+    fn without_edges(jobs: usize) -> Layout {
+        Layout {
+            starts: vec![0; jobs + 1].into_boxed_slice(),
+            edges: Box::default(),
+            waits_for: Box::default(),
+            ends: (0..jobs).step_by(BLOCK).map(|from| (jobs - from).min(BLOCK) as u32).collect(),
+            roots: if jobs > 0 { vec![(0, jobs as u32)] } else { Vec::new() },
+        }
+    }
+}
+
 /// Takes away jobs that wait for nobody, again and again; what is left waits for each other.
 fn look_for_a_cycle(
-    nodes: &[Node],
+    jobs: usize,
     edges: &[Edge],
     starts: &[u32],
     successors: &[u32],
 ) -> Result<(), Vec<u32>> {
-    let mut waits_for = vec![0u32; nodes.len()];
+    let mut waits_for = vec![0u32; jobs];
     for (_, after) in edges {
         waits_for[*after as usize] += 1;
     }
@@ -90,12 +116,12 @@ fn look_for_a_cycle(
             }
         }
     }
-    if seen == nodes.len() {
+    if seen == jobs {
         return Ok(());
     }
     // Each that is left waits for another that is left: go from one to the next until one comes
     // again.
-    let mut before = vec![u32::MAX; nodes.len()];
+    let mut before = vec![u32::MAX; jobs];
     for (first, second) in edges {
         if waits_for[*first as usize] > 0 && waits_for[*second as usize] > 0 {
             before[*second as usize] = *first;
@@ -103,7 +129,7 @@ fn look_for_a_cycle(
     }
     let mut at = waits_for.iter().position(|left| *left > 0).expect("some are left") as u32;
     let mut path = Vec::new();
-    let mut place = vec![usize::MAX; nodes.len()];
+    let mut place = vec![usize::MAX; jobs];
     while place[at as usize] == usize::MAX {
         place[at as usize] = path.len();
         path.push(at);

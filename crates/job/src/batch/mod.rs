@@ -3,25 +3,36 @@
 pub(crate) mod handle;
 pub(crate) mod layout;
 pub(crate) mod node;
+pub(crate) mod shape;
+pub(crate) mod typed;
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     about::{About, Kept},
     batch::{
         layout::{Edge, Layout, lay_out},
         node::{After, Node, Predecessor},
+        shape::Shape,
     },
     body::Body,
     error::Error,
-    graph::{self, cell::Tabled},
+    graph::{
+        cell::{Bodies, Cell},
+        cells::Cells,
+        typed::Payloads,
+        word::Word,
+    },
     id::{BATCH_MAX, JobId},
     job::Job,
     sync::atomic::Ordering::Relaxed,
 };
 
 /// So many dependencies a batch can have.
-pub const DEPENDENCIES_MAX: usize = 1 << 27;
+pub const DEPENDENCIES_MAX: usize = 1 << 26;
+
+/// The ticket of a batch whose jobs have no tokens: nobody can ask for one of them.
+pub(crate) const UNNAMED: u64 = u64::MAX;
 
 /// What a job that fails, or is cancelled, does to those that depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +62,8 @@ pub enum OnFailure {
 #[must_use = "its jobs are done once the batch is submitted"]
 pub struct Batch {
     pub(crate) ticket: u64,
-    pub(crate) nodes: Vec<graph::Node>,
+    pub(crate) words: Vec<Word>,
+    pub(crate) cells: Content,
     edges: Vec<Edge>,
     /// Whether a job waits for one that was added later, so that there may be a cycle.
     tangled: bool,
@@ -61,8 +73,26 @@ pub struct Batch {
     pub(crate) ids: Vec<(u32, JobId)>,
     pub(crate) deadlines: Vec<(u32, Duration)>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
     pub(crate) timed: bool,
-    pub(crate) layout: Option<Layout>,
+    pub(crate) some_resumable: bool,
+    pub(crate) layout: Option<Arc<Layout>>,
+}
+
+/// The bodies: each of a type of its own, or all of one.
+pub(crate) enum Content {
+    Mixed(Bodies),
+    Typed(Payloads),
+}
+
+impl Content {
+    pub(crate) fn into_cells(self) -> Cells {
+        match self {
+            Content::Mixed(bodies) => Cells::Mixed(bodies.into_cells()),
+            Content::Typed(payloads) => Cells::Typed(payloads.into_cells()),
+        }
+    }
 }
 
 impl Default for Batch {
@@ -82,7 +112,12 @@ impl Batch {
         // Tokens of one batch are worth nothing in another. Not one of the facade's: it is no
         // business of a model.
         static TICKETS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        Batch { nodes: Vec::with_capacity(jobs), ..Batch::of(TICKETS.fetch_add(1, Relaxed)) }
+        let mut batch = Batch::of(TICKETS.fetch_add(1, Relaxed));
+        batch.words.reserve_exact(jobs);
+        if let Content::Mixed(bodies) = &mut batch.cells {
+            bodies.0.reserve_exact(jobs);
+        }
+        batch
     }
 
     /// A batch of one job, for which nobody needs tokens.
@@ -97,15 +132,18 @@ impl Batch {
 
     /// Takes the body of a batch of one job back.
     pub(crate) fn into_single<B: Body>(mut self) -> B {
-        let node = self.nodes.pop().expect("it has one job");
-        // SAFETY: `single` made it, with a body of this type.
-        unsafe { node.into_body() }
+        match &mut self.cells {
+            // SAFETY: `single` made it, with a body of this type.
+            Content::Mixed(bodies) => unsafe { bodies.pop() }.expect("it has one job"),
+            Content::Typed(_) => unreachable!("it has one job of its own type"),
+        }
     }
 
     fn of(ticket: u64) -> Batch {
         Batch {
             ticket,
-            nodes: Vec::new(),
+            words: Vec::new(),
+            cells: Content::Mixed(Bodies::default()),
             edges: Vec::new(),
             tangled: false,
             open: Vec::new(),
@@ -113,7 +151,9 @@ impl Batch {
             ids: Vec::new(),
             deadlines: Vec::new(),
             on_failure: OnFailure::default(),
+            forgiving: false,
             timed: false,
+            some_resumable: false,
             layout: None,
         }
     }
@@ -131,9 +171,12 @@ impl Batch {
 
     #[inline]
     fn push<B: Body>(&mut self, body: B, about: Option<&About>) -> u32 {
-        let index = self.len() as u32;
-        self.nodes.push(graph::Node::new(const { &B::HOW }, graph::cell::room(body)));
-        self.layout = None;
+        match &mut self.cells {
+            Content::Mixed(bodies) => bodies.0.push(Cell::new(body)),
+            Content::Typed(_) => panic!("a typed batch takes no other jobs"),
+        }
+        self.some_resumable |= B::RESUMABLE;
+        let index = self.push_word();
         if let Some(about) = about {
             self.kept.resize(index as usize, Kept::default());
             self.kept.push(Kept::new(about));
@@ -143,11 +186,19 @@ impl Batch {
         index
     }
 
+    #[inline]
+    fn push_word(&mut self) -> u32 {
+        self.words.push(Word::new(0));
+        self.layout = None;
+        self.len() as u32 - 1
+    }
+
     /// Makes a job of this batch wait for another: one of the batch, whichever was added first, or
     /// one that was submitted before.
     ///
     /// # Panics
     /// If `job` is of another batch.
+    #[inline]
     pub fn depend<R, E>(&mut self, job: &Node<R, E>, on: &impl Predecessor) {
         assert_eq!(job.dep().batch(), self.ticket, "the job is of another batch");
         self.layout = None;
@@ -173,7 +224,7 @@ impl Batch {
         self.tangled |= before >= index;
         // A batch with too many dependencies is refused before the count could overflow.
         if self.edges.len() <= DEPENDENCIES_MAX {
-            self.nodes[index as usize].word.expect_one_more();
+            self.words[index as usize].expect_one_more();
         }
         self.edges.push((before, index));
     }
@@ -193,12 +244,12 @@ impl Batch {
     /// How many jobs it has.
     #[inline]
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.words.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.words.is_empty()
     }
 
     /// Checks and lays out the dependencies now, so that the submission takes no time for it. It is
@@ -218,13 +269,41 @@ impl Batch {
         if dependencies > DEPENDENCIES_MAX {
             return Err(Error::TooLarge { size: dependencies, max: DEPENDENCIES_MAX });
         }
-        match lay_out(&mut self.nodes, &self.edges, self.tangled) {
-            Ok(layout) => self.layout = Some(layout),
+        match lay_out(&self.words, &self.edges, self.tangled) {
+            Ok(layout) => self.layout = Some(Arc::new(layout)),
             Err(cycle) => {
                 return Err(Error::Cycle(cycle.into_iter().map(|at| self.name(at)).collect()));
             }
         }
         Ok(())
+    }
+
+    /// Who waits for whom in this batch, for further batches that are alike: see [`Shape`].
+    ///
+    /// # Errors
+    /// As for [`seal`](Batch::seal).
+    pub fn shape(&mut self) -> Result<Shape, Error> {
+        self.seal()?;
+        Ok(Shape::new(self.layout.clone().expect("it was sealed")))
+    }
+
+    /// A batch of this shape.
+    pub(crate) fn shaped(layout: &Arc<Layout>, cells: Content) -> Batch {
+        let mut batch = Batch::of(UNNAMED);
+        batch.words = layout.words();
+        batch.layout = Some(layout.clone());
+        batch.cells = cells;
+        batch
+    }
+
+    /// A batch of jobs that wait for so many others each, by these dependencies on jobs before them.
+    /// Its content is still to come: see [`Pool::take_with`](crate::Pool::take_with).
+    pub(crate) fn hollow(words: Vec<Word>, edges: Vec<Edge>, kept: Vec<Kept>) -> Batch {
+        debug_assert!(
+            edges.iter().all(|(before, index)| before < index),
+            "it could wait for itself"
+        );
+        Batch { words, edges, kept, ..Batch::new() }
     }
 
     /// Finds ids that are there twice, and dependencies by id on jobs of this batch.
@@ -253,6 +332,15 @@ impl Batch {
             self.connect(before, index);
         }
         Ok(())
+    }
+
+    /// How many jobs wait for one; for a sealed batch.
+    pub(crate) fn successors(&self, index: u32) -> u32 {
+        let starts = self.layout.as_ref().map_or(&[][..], |layout| &layout.starts);
+        match starts.get(index as usize..index as usize + 2) {
+            Some([from, to]) => to - from,
+            _ => 0,
+        }
     }
 
     /// What a job is called before it is submitted.

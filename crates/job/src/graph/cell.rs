@@ -6,9 +6,11 @@
 //! touch it.
 
 use std::{
+    cell::UnsafeCell,
     fmt,
     mem::{self, MaybeUninit},
     panic::{self, AssertUnwindSafe},
+    ptr::NonNull,
     sync::Arc,
 };
 
@@ -22,7 +24,7 @@ use crate::{
 const WORDS: usize = 5;
 
 /// Five words, for a body or an outcome.
-pub(crate) type Room = MaybeUninit<[usize; WORDS]>;
+type Room = MaybeUninit<[usize; WORDS]>;
 
 /// What is left behind by a body.
 pub(crate) type Outcome<R, E> = Result<R, JobError<E>>;
@@ -37,6 +39,14 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
+    pub(super) fn into_error<E>(self) -> JobError<E> {
+        match self {
+            Fate::Predecessor { job, reason } => JobError::Predecessor { job, reason },
+            Fate::Cancelled => JobError::Cancelled,
+            Fate::Stopped => JobError::Stopped,
+        }
+    }
+
     /// What those who depend on `job` hear, to whom this happened: where it began.
     pub(crate) fn as_predecessor(&self, job: JobId) -> Fate {
         match self {
@@ -72,6 +82,10 @@ pub(crate) struct How {
     pub(crate) doom: unsafe fn(*mut Room, Fate),
     /// What the outcome, a failure, says.
     pub(crate) reason: unsafe fn(*const Room) -> Arc<str>,
+    /// Where the result lies, or the error.
+    pub(crate) value: unsafe fn(*const Room) -> NonNull<()>,
+    /// Moves the outcome out, to where there is room for it.
+    pub(crate) take: unsafe fn(*mut Room, *mut ()),
     pub(crate) drop_body: unsafe fn(*mut Room),
     pub(crate) drop_outcome: unsafe fn(*mut Room),
     pub(crate) resumable: bool,
@@ -83,6 +97,8 @@ pub(crate) trait Tabled: Body {
         turn: turn::<Self>,
         doom: doom::<Self>,
         reason: reason::<Self>,
+        value: value::<Self>,
+        take: take::<Self>,
         drop_body: drop_in::<Self>,
         drop_outcome: drop_in::<OutcomeOf<Self>>,
         resumable: Self::RESUMABLE,
@@ -91,12 +107,49 @@ pub(crate) trait Tabled: Body {
 
 impl<B: Body> Tabled for B {}
 
-/// A room with a body in it.
-pub(crate) fn room<B: Body>(body: B) -> Room {
-    let mut room = Room::uninit();
-    // SAFETY: it is ours, and empty.
-    unsafe { write(&mut room, body) };
-    room
+/// A body or an outcome, and what can be done with it.
+pub(crate) struct Cell {
+    pub(super) how: &'static How,
+    pub(super) room: UnsafeCell<Room>,
+}
+
+impl Cell {
+    #[inline]
+    pub(crate) fn new<B: Body>(body: B) -> Cell {
+        let mut room = Room::uninit();
+        // SAFETY: it is ours, and empty.
+        unsafe { write(&mut room, body) };
+        Cell { how: const { &B::HOW }, room: UnsafeCell::new(room) }
+    }
+}
+
+/// The bodies of jobs that are not submitted yet.
+#[derive(Default)]
+pub(crate) struct Bodies(pub(crate) Vec<Cell>);
+
+impl Bodies {
+    pub(crate) fn into_cells(mut self) -> Box<[Cell]> {
+        mem::take(&mut self.0).into_boxed_slice()
+    }
+
+    /// The body of the last one.
+    ///
+    /// # Safety
+    /// It is of this type.
+    pub(crate) unsafe fn pop<B>(&mut self) -> Option<B> {
+        let cell = self.0.pop()?;
+        // SAFETY: the type is the caller's promise, and it has not run.
+        Some(unsafe { read(cell.room.get()) })
+    }
+}
+
+impl Drop for Bodies {
+    fn drop(&mut self) {
+        for cell in self.0.drain(..) {
+            // SAFETY: it has not run, so its body lies there.
+            unsafe { (cell.how.drop_body)(cell.room.get()) };
+        }
+    }
 }
 
 const fn fits<T>() -> bool {
@@ -160,11 +213,7 @@ unsafe fn doom<B: Body>(room: *mut Room, fate: Fate) {
     // SAFETY: by the caller's promise.
     let body = unsafe { read::<B>(room) };
     contain(|| drop(body));
-    let outcome: OutcomeOf<B> = Err(match fate {
-        Fate::Predecessor { job, reason } => JobError::Predecessor { job, reason },
-        Fate::Cancelled => JobError::Cancelled,
-        Fate::Stopped => JobError::Stopped,
-    });
+    let outcome: OutcomeOf<B> = Err(fate.into_error());
     // SAFETY: the room is empty since we read it.
     unsafe { write(room, outcome) };
 }
@@ -174,13 +223,36 @@ unsafe fn reason<B: Body>(room: *const Room) -> Arc<str> {
     // SAFETY: by the caller's promise.
     match unsafe { get::<OutcomeOf<B>>(room) } {
         Ok(_) => Arc::from("it completed"),
-        // Others who depend on it learn where it began, not through whom they heard.
-        Err(JobError::Predecessor { reason, .. }) => reason.clone(),
-        Err(error) => {
-            let text = panic::catch_unwind(AssertUnwindSafe(|| error.to_string()));
-            Arc::from(text.unwrap_or_else(text_of))
-        }
+        Err(error) => error.reason(),
     }
+}
+
+impl<E: fmt::Display> JobError<E> {
+    /// What those who depend on the job are told.
+    pub(super) fn reason(&self) -> Arc<str> {
+        // Others who depend on it learn where it began, not through whom they heard.
+        if let JobError::Predecessor { reason, .. } = self {
+            return reason.clone();
+        }
+        let text = panic::catch_unwind(AssertUnwindSafe(|| self.to_string()));
+        Arc::from(text.unwrap_or_else(text_of))
+    }
+}
+
+/// SAFETY: the room holds the outcome of a `B`, which nobody changes while the pointer is used.
+unsafe fn value<B: Body>(room: *const Room) -> NonNull<()> {
+    // SAFETY: by the caller's promise.
+    match unsafe { get::<OutcomeOf<B>>(room) } {
+        Ok(result) => NonNull::from(result).cast(),
+        Err(error) => NonNull::from(error).cast(),
+    }
+}
+
+/// SAFETY: the room is the caller's and holds the outcome of a `B`; it is empty afterwards. There
+/// is room for the outcome at `into`.
+unsafe fn take<B: Body>(room: *mut Room, into: *mut ()) {
+    // SAFETY: by the caller's promise.
+    unsafe { into.cast::<OutcomeOf<B>>().write(read(room)) };
 }
 
 /// SAFETY: the room is the caller's and holds a `T`. It is empty afterwards.
@@ -198,7 +270,7 @@ pub(crate) fn contain(foreign: impl FnOnce()) {
 }
 
 /// The text of a panic.
-fn text_of(payload: Box<dyn std::any::Any + Send>) -> String {
+pub(super) fn text_of(payload: Box<dyn std::any::Any + Send>) -> String {
     let text = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),
         (_, Some(text)) => text.clone(),

@@ -1,13 +1,19 @@
-//! A batch that was submitted: its jobs in one dense array, and who waits for whom.
+//! A batch that was submitted: its jobs in dense arrays, and who waits for whom.
 //!
 //! ```text
-//!   nodes   [ word | phase | edges from..to | how | room ]   64 bytes a job
+//!   words   [ predecessors that are left, and flags ]        4 bytes a job
+//!   starts  [ where the successors of each job begin ]       4 bytes a job
 //!   edges   [ successor, successor, … ]                      4 bytes a dependency
+//!   cells   [ body, later outcome ]                          48 bytes a job, or what a type needs
 //!   blocks  [ jobs without successors that have not ended ]  4 bytes per 64 jobs
 //! ```
 //!
+//! Who ends a job touches the words of its successors, which may be far apart: so these lie close
+//! together, where the cache holds many of them. Nothing is written for those who only look: how
+//! far a job has come is found out when somebody asks.
+//!
 //! 1. Whoever has made a job ready, or took it from a queue, has it to itself until it ends it:
-//!    its room, and the duty to release its successors.
+//!    its cell, and the duty to release its successors.
 //! 2. The batch stays as long as a job of it has not ended: it holds a reference to itself, which
 //!    the last one to end takes. So queue entries are plain pointers, and no count of references
 //!    is shared by the workers.
@@ -20,30 +26,32 @@
 //! block; both steps are acquire and release, so the last one to end sees all of them.
 
 pub(crate) mod cell;
-pub(crate) mod run;
+pub(crate) mod cells;
+pub(crate) mod end;
+mod line;
+pub(crate) mod look;
+mod ready;
+mod swift;
 pub(crate) mod times;
+mod turn;
+pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{cell::UnsafeCell, ptr::NonNull, sync::Arc};
+use std::{ops::Range, ptr::NonNull, sync::Arc};
 
 use kernel::{Handle, Timer};
 
 use crate::{
     about::Kept,
     batch::{OnFailure, layout::Layout},
-    graph::{
-        cell::{Fate, How, Outcome, Room},
-        times::Times,
-        watch::Watchers,
-        word::Word,
-    },
+    graph::{cells::Cells, times::Times, watch::Watchers, word::Word},
     id::JobId,
     pool::shared::Shared,
     sync::{
         Mutex,
         atomic::{
-            AtomicBool, AtomicU8, AtomicU32,
+            AtomicBool, AtomicU32,
             Ordering::{AcqRel, Acquire, Relaxed, Release},
         },
     },
@@ -52,142 +60,45 @@ use crate::{
 /// So many jobs share a counter.
 pub(crate) const BLOCK: usize = 64;
 
-/// One job, in a cache line of its own.
-#[repr(align(64))]
-pub(crate) struct Node {
-    pub(crate) word: Word,
-    phase: AtomicU8,
-    /// Its successors in the batch's edges.
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-    how: &'static How,
-    room: UnsafeCell<Room>,
-}
-
-const _: () = assert!(cfg!(loom) || cfg!(shuttle) || size_of::<Node>() == 64);
-
-/// How far a job has come. For those who look; the word decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Phase {
-    Created,
-    Ready,
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-    /// The pool stopped before it ended.
-    Stopped,
-}
-
-/// Added to the phase: what lay in the room was moved out.
-const TAKEN: u8 = 1 << 7;
-
-impl Phase {
-    const ALL: [Phase; 7] = [
-        Phase::Created,
-        Phase::Ready,
-        Phase::Running,
-        Phase::Completed,
-        Phase::Failed,
-        Phase::Cancelled,
-        Phase::Stopped,
-    ];
-}
-
-impl Node {
-    pub(crate) fn new(how: &'static How, room: Room) -> Node {
-        Node {
-            word: Word::new(0),
-            phase: AtomicU8::new(Phase::Created as u8),
-            from: 0,
-            to: 0,
-            how,
-            room: UnsafeCell::new(room),
-        }
-    }
-
-    /// The body of a job that was not submitted.
-    ///
-    /// # Safety
-    /// It is of this type.
-    pub(crate) unsafe fn into_body<B>(self) -> B {
-        // So that it is not dropped with us.
-        self.set_taken();
-        // SAFETY: the type is the caller's promise, and it has not run.
-        unsafe { cell::read(self.room.get()) }
-    }
-
-    #[inline(always)]
-    pub(crate) fn set(&self, phase: Phase) {
-        self.phase.store(phase as u8, Relaxed);
-    }
-
-    pub(crate) fn phase(&self) -> Phase {
-        Phase::ALL[usize::from(self.phase.load(Relaxed) & !TAKEN)]
-    }
-
-    /// For the one who takes it.
-    fn set_taken(&self) {
-        self.phase.store(self.phase.load(Relaxed) | TAKEN, Relaxed);
-    }
-
-    fn is_taken(&self) -> bool {
-        self.phase.load(Relaxed) & TAKEN != 0
-    }
-
-    /// Whether jobs of its batch wait for it. Then its outcome stays until the batch has ended.
-    pub(crate) fn has_successors(&self) -> bool {
-        self.from < self.to
-    }
-
-    /// Whether it takes more than one turn.
-    #[inline(always)]
-    pub(crate) fn is_resumable(&self) -> bool {
-        self.how.resumable
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let room = self.room.get();
-        match self.phase() {
-            _ if self.is_taken() => {}
-            // SAFETY: it has ended, so its outcome lies there, and nobody else is left.
-            phase if phase >= Phase::Completed => unsafe { (self.how.drop_outcome)(room) },
-            // SAFETY: it has not ended, so its body lies there, and nobody else is left.
-            _ => unsafe { (self.how.drop_body)(room) },
-        }
-    }
-}
-
 /// What a batch is made of when it is submitted.
 pub(crate) struct Parts {
     /// What its tokens carry.
     pub(crate) ticket: u64,
-    pub(crate) nodes: Box<[Node]>,
-    pub(crate) layout: Layout,
+    pub(crate) words: Box<[Word]>,
+    pub(crate) cells: Cells,
+    /// Whether any of them takes more than one turn.
+    pub(crate) some_resumable: bool,
+    pub(crate) layout: Arc<Layout>,
     /// What is said about each job; empty if nothing is.
     pub(crate) kept: Box<[Kept]>,
     /// The chosen ids, by job.
     pub(crate) ids: Box<[(u32, JobId)]>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
     /// Every job is timed, however many there are.
     pub(crate) timed: bool,
+    /// Whether anybody can ask for the end of one of its jobs.
+    pub(crate) watched: bool,
 }
 
 pub(crate) struct Core {
     ticket: u64,
     /// The pool's number for it.
     number: u64,
-    nodes: Box<[Node]>,
-    edges: Box<[u32]>,
+    words: Box<[Word]>,
+    /// Shared by all batches of the same shape.
+    layout: Arc<Layout>,
+    cells: Cells,
+    some_resumable: bool,
     kept: Box<[Kept]>,
     ids: Box<[(u32, JobId)]>,
     blocks: Box<[AtomicU32]>,
     blocks_left: AtomicU32,
     times: Times,
     on_failure: OnFailure,
+    forgiving: bool,
+    watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
     side: Mutex<Side>,
@@ -196,7 +107,7 @@ pub(crate) struct Core {
     handle: Handle,
 }
 
-// SAFETY: rooms are touched by whoever has the job to itself (rule 1), and after its end only
+// SAFETY: cells are touched by whoever has the job to itself (rule 1), and after its end only
 // read, or taken by its one handle; what lies in them is `Send`, and outcomes are `Sync`. The
 // pointer is to something that is shared by all threads.
 unsafe impl Send for Core {}
@@ -214,18 +125,35 @@ struct Side {
 
 impl Core {
     pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
-        let Parts { ticket, nodes, layout, kept, ids, on_failure, timed } = parts;
+        let Parts {
+            ticket,
+            words,
+            cells,
+            some_resumable,
+            layout,
+            kept,
+            ids,
+            on_failure,
+            forgiving,
+            timed,
+            watched,
+        } = parts;
+        let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
         let core = Arc::new(Core {
             ticket,
             number,
-            times: Times::new(nodes.len(), timed),
-            nodes,
-            edges: layout.edges,
+            times: Times::new(words.len(), timed),
+            words,
+            blocks: layout.ends.iter().map(|ends| AtomicU32::new(*ends)).collect(),
+            blocks_left: AtomicU32::new(with_ends as u32),
+            layout,
+            cells,
+            some_resumable,
             kept,
             ids,
-            blocks: layout.blocks,
-            blocks_left: AtomicU32::new(layout.blocks_with_ends),
             on_failure,
+            forgiving,
+            watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             side: Mutex::new(Side::default()),
@@ -241,7 +169,7 @@ impl Core {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.words.len()
     }
 
     pub(crate) fn handle(&self) -> &Handle {
@@ -255,8 +183,27 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(crate) fn node(&self, index: u32) -> &Node {
-        &self.nodes[index as usize]
+    pub(crate) fn word(&self, index: u32) -> &Word {
+        &self.words[index as usize]
+    }
+
+    /// Where its successors are in the edges.
+    #[inline(always)]
+    fn successors(&self, index: u32) -> Range<u32> {
+        let starts = &self.layout.starts;
+        starts[index as usize]..starts[index as usize + 1]
+    }
+
+    /// Whether jobs of its batch wait for it. Then its outcome stays until the batch has ended.
+    pub(crate) fn has_successors(&self, index: u32) -> bool {
+        !self.successors(index).is_empty()
+    }
+
+    /// Whether a job takes more than one turn. Most batches have none, and then its cell is not
+    /// looked at.
+    #[inline(always)]
+    fn is_resumable(&self, index: u32) -> bool {
+        self.some_resumable && self.cells.is_resumable(index)
     }
 
     pub(crate) fn kept(&self, index: u32) -> Option<&Kept> {
@@ -267,57 +214,20 @@ impl Core {
         &self.times
     }
 
+    #[inline(always)]
     pub(crate) fn id_of(&self, index: u32) -> JobId {
+        if self.ids.is_empty() {
+            return JobId::ours(self.number, index);
+        }
         match self.ids.binary_search_by_key(&index, |(at, _)| *at) {
             Ok(at) => self.ids[at].1,
             Err(_) => JobId::ours(self.number, index),
         }
     }
 
-    /// The chosen ids, and whether those jobs completed: for when it has ended.
+    /// The chosen ids.
     pub(crate) fn chosen(&self) -> &[(u32, JobId)] {
         &self.ids
-    }
-
-    pub(crate) fn phases(&self) -> impl Iterator<Item = Phase> + '_ {
-        self.nodes.iter().map(Node::phase)
-    }
-
-    /// What a job left behind, if it has ended and nobody took it.
-    ///
-    /// # Safety
-    /// The job's outcome is of these types, and is not taken while the reference lives.
-    pub(crate) unsafe fn outcome<R, E>(&self, index: u32) -> Option<&Outcome<R, E>> {
-        let node = self.node(index);
-        if !node.word.is_done() || node.is_taken() {
-            return None;
-        }
-        // SAFETY: it has ended, so the room holds the outcome; the types are the caller's promise.
-        Some(unsafe { cell::get(node.room.get()) })
-    }
-
-    /// Moves the outcome out.
-    ///
-    /// # Safety
-    /// The job has ended, its outcome is of these types, and nobody else reads or takes it.
-    pub(crate) unsafe fn take<R, E>(&self, index: u32) -> Outcome<R, E> {
-        let node = self.node(index);
-        node.set_taken();
-        // SAFETY: by the caller's promise.
-        unsafe { cell::read(node.room.get()) }
-    }
-
-    /// What dependents are told of a job that has ended, but did not complete. It does not look at
-    /// the outcome, which may be taken meanwhile.
-    pub(crate) fn fate(&self, index: u32) -> Option<Fate> {
-        let node = self.node(index);
-        match node.phase() {
-            _ if !node.word.is_done() => None,
-            Phase::Failed => Some(self.failure(index)),
-            Phase::Cancelled => Some(Fate::Cancelled.as_predecessor(self.id_of(index))),
-            Phase::Stopped => Some(Fate::Stopped),
-            _ => None,
-        }
     }
 
     pub(crate) fn cancel(&self) {
@@ -326,7 +236,7 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn is_cancelled(&self, index: u32) -> bool {
-        self.node(index).word.is_cancelled() || self.cancelled.load(Relaxed)
+        self.word(index).is_cancelled() || self.cancelled.load(Relaxed)
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -366,5 +276,12 @@ impl Core {
         }
         // With the last reference goes the batch, unless somebody holds a handle.
         drop(keep);
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // SAFETY: this was the last reference, and the words are those of the jobs.
+        unsafe { self.cells.clear(&self.words) };
     }
 }

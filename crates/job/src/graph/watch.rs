@@ -46,7 +46,7 @@ impl Core {
         place: &mut Place,
         context: &mut Context<'_>,
     ) -> Poll<()> {
-        if self.node(index).word.is_done() {
+        if self.word(index).is_done() {
             return Poll::Ready(());
         }
         // Cloned before the lock: it is foreign code.
@@ -67,7 +67,7 @@ impl Core {
         };
         drop(side);
         drop(old);
-        if self.node(index).word.watch() {
+        if self.word(index).watch() {
             return Poll::Ready(());
         }
         Poll::Pending
@@ -125,7 +125,7 @@ impl Core {
         let list = side.watchers.jobs.entry(index).or_default();
         list.push(Watcher::Dependent(dependent, its));
         drop(side);
-        if !self.node(index).word.watch() {
+        if !self.word(index).watch() {
             return true;
         }
         // It ended meanwhile. Either that found our entry, or we take it back.

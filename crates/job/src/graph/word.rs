@@ -31,11 +31,28 @@ const WATCHED: u32 = 1 << 30;
 const CANCELLED: u32 = 1 << 29;
 /// A predecessor failed, and the batch says that it is not to be run then.
 const POISONED: u32 = 1 << 28;
+/// Every release is written, since nobody could tell otherwise whether it is ready.
+const EXACT: u32 = 1 << 27;
 
-const COUNT: u32 = POISONED - 1;
+const COUNT: u32 = EXACT - 1;
+
+/// After the end: how it ended, and whether its outcome was moved out.
+const HOW: u32 = 3;
+const TAKEN: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Word(AtomicU32);
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Ended {
+    Completed,
+    Failed,
+    Cancelled,
+    /// The pool stopped before.
+    Stopped,
+}
 
 /// What the caller now owes the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,23 +78,31 @@ impl Word {
         self.0 = AtomicU32::new(count + 1);
     }
 
-    /// Before anybody else knows of it: how many it waits for.
+    /// Before anybody else knows of it: counts exactly from now on.
+    pub(crate) fn be_exact(&mut self) {
+        self.0 = AtomicU32::new(self.0.load(Relaxed) | EXACT);
+    }
+
+    /// How many it waits for. Unless it counts exactly, the last of them is not taken off.
     pub(crate) fn count(&self) -> u32 {
         self.0.load(Relaxed) & COUNT
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        self.0.load(Relaxed) & EXACT != 0
     }
 
     /// A predecessor has ended.
     #[inline(always)]
     pub(crate) fn release(&self) -> Duty {
         let mut word = self.0.load(Acquire);
-        if word & COUNT != 1 {
+        if word & (COUNT | EXACT) != 1 {
             word = self.0.fetch_sub(1, AcqRel);
+            if word & COUNT != 1 {
+                return Duty::Nothing;
+            }
         }
-        match word & (COUNT | CANCELLED | POISONED) {
-            1 => Duty::Run,
-            word if word & COUNT == 1 => Duty::Doom,
-            _ => Duty::Nothing,
-        }
+        if word & (CANCELLED | POISONED) == 0 { Duty::Run } else { Duty::Doom }
     }
 
     /// A predecessor has failed; the caller releases afterwards.
@@ -99,8 +124,31 @@ impl Word {
     /// Its outcome stands. True: there are watchers to be told.
     #[inline(always)]
     #[must_use = "watchers that are not told wait for ever"]
-    pub(crate) fn end(&self) -> bool {
-        self.0.swap(DONE, Release) & WATCHED != 0
+    pub(crate) fn end(&self, ended: Ended) -> bool {
+        self.0.swap(DONE | ended as u32, Release) & WATCHED != 0
+    }
+
+    /// As `end`, of a job that nobody can watch or cancel.
+    #[inline(always)]
+    pub(crate) fn end_unwatched(&self, ended: Ended) {
+        self.0.store(DONE | ended as u32, Release);
+    }
+
+    /// How it ended, if it has.
+    #[inline]
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        const ALL: [Ended; 4] = [Ended::Completed, Ended::Failed, Ended::Cancelled, Ended::Stopped];
+        let word = self.0.load(Acquire);
+        (word & DONE != 0).then(|| ALL[(word & HOW) as usize])
+    }
+
+    /// It has ended, and its outcome is moved out by the caller.
+    pub(crate) fn take(&self) {
+        self.0.fetch_or(TAKEN, Relaxed);
+    }
+
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.load(Relaxed) & TAKEN != 0
     }
 
     #[inline]
@@ -144,7 +192,8 @@ mod tests {
     fn watched_before_the_end_is_told_and_after_it_learns() {
         let word = Word::new(1);
         assert!(!word.watch());
-        assert!(word.end());
+        assert!(word.end(Ended::Failed));
+        assert_eq!(word.ended(), Some(Ended::Failed));
         assert!(word.watch());
         assert!(!word.cancel());
     }
@@ -201,7 +250,7 @@ mod models {
                 move || {
                     // SAFETY: nobody reads it before the end.
                     outcome.with_mut(|outcome| unsafe { *outcome = 7 });
-                    word.end()
+                    word.end(Ended::Completed)
                 }
             });
             let late = word.watch();
@@ -224,7 +273,7 @@ mod models {
                 move || {
                     // SAFETY: nobody reads it before the end.
                     outcome.with_mut(|outcome| unsafe { *outcome = 7 });
-                    let _ = word.end();
+                    let _ = word.end(Ended::Completed);
                 }
             });
             if word.is_done() {

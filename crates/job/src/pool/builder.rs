@@ -15,9 +15,6 @@ use crate::{
     },
 };
 
-/// So many jobs wait or run in a pool, unless said otherwise.
-pub const CAPACITY: usize = 1 << 24;
-
 /// Builds a [`Pool`], or a simulation of one.
 ///
 /// ```
@@ -51,7 +48,7 @@ impl PoolBuilder {
             policy: Policy::default(),
             balancer: None,
             ageing: 0.0,
-            capacity: CAPACITY,
+            capacity: usize::MAX,
             jobs_per_cycle_max: 1,
             prioritizer: None,
             accept_while_paused: false,
@@ -84,7 +81,7 @@ impl PoolBuilder {
     }
 
     /// How many jobs may wait or run; more are refused as [`QueueFull`](crate::Error::QueueFull).
-    /// [`CAPACITY`] unless said otherwise.
+    /// Without a limit unless said otherwise.
     pub fn capacity(mut self, jobs: usize) -> PoolBuilder {
         self.capacity = jobs;
         self

@@ -6,7 +6,7 @@ pub(crate) mod shared;
 mod submit;
 mod view;
 
-pub use submit::{SubmitBatch, SubmitJob};
+pub use submit::{SubmitBatch, SubmitJob, Submitted};
 pub use view::WorkerStatus;
 
 use std::{
@@ -23,7 +23,7 @@ use crate::{
     metrics::Metrics,
     policy::Policy,
     pool::{
-        builder::{CAPACITY, PoolBuilder},
+        builder::PoolBuilder,
         shared::{Settings, Shared},
     },
 };
@@ -90,7 +90,7 @@ impl Pool {
         handle.tenant(|| {
             let settings = Settings {
                 policy,
-                capacity: CAPACITY,
+                capacity: usize::MAX,
                 jobs_per_cycle_max: 1,
                 prioritizer: None,
                 affinity: None,

@@ -14,7 +14,7 @@ use crate::{
     about::{JobInfo, Kept, Prioritizer, nanos},
     error::Error,
     event::{Event, Hub},
-    graph::{Core, Phase, cell::contain},
+    graph::{Core, cell::contain, word::Ended},
     id::JobId,
     learn::Classes,
     metrics::{Count, Metrics, Seat, WorkerMetrics},
@@ -48,6 +48,7 @@ pub(crate) struct Settings {
 
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
+    pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
     taken: CachePadded<AtomicU64>,
@@ -87,6 +88,7 @@ impl Shared {
     pub(crate) fn new(settings: Settings, workers: usize) -> Shared {
         Shared {
             settings,
+            workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
             taken: CachePadded::new(AtomicU64::new(0)),
             batches: AtomicU64::new(0),
@@ -115,6 +117,17 @@ impl Shared {
             raw => JobId::from_raw(raw),
         };
         Some((job, Some(seat.since.get()).filter(|at| *at > 0).map(Duration::from_nanos)))
+    }
+
+    /// Whether this job runs now.
+    pub(crate) fn runs(&self, id: JobId) -> bool {
+        self.seats.iter().any(|seat| seat.job.get() == id.to_raw())
+    }
+
+    /// The jobs that run now.
+    pub(crate) fn all_running(&self) -> Vec<JobId> {
+        let workers = self.seats.len() - 1;
+        (0..workers).filter_map(|at| Some(self.running(WorkerId::new(at))?.0)).collect()
     }
 
     /// Takes `wanted` places for jobs. Returns a number for their batch.
@@ -153,15 +166,15 @@ impl Shared {
 
     /// A job has ended like this, on a worker or elsewhere.
     #[inline(always)]
-    pub(crate) fn count(&self, phase: Phase, worker: Option<WorkerId>) {
+    pub(crate) fn count(&self, ended: Ended, worker: Option<WorkerId>) {
         let seat = match worker {
             Some(worker) => self.seat(worker),
             None => &self.seats[self.seats.len() - 1],
         };
-        let count = match phase {
-            Phase::Completed => &seat.completed,
-            Phase::Failed => &seat.failed,
-            _ => &seat.cancelled,
+        let count = match ended {
+            Ended::Completed => &seat.completed,
+            Ended::Failed => &seat.failed,
+            Ended::Cancelled | Ended::Stopped => &seat.cancelled,
         };
         if worker.is_some() { count.add(1) } else { count.add_shared(1) }
     }

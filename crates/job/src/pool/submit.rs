@@ -16,17 +16,25 @@ use std::{
 use crate::{
     about::{About, JobInfo, Kept, nanos},
     batch::{
-        Batch,
+        Batch, Content, UNNAMED,
         handle::BatchHandle,
         node::{After, Outside},
     },
     body::Body,
     error::{Error, Refused},
-    graph::{self, Core, Parts, cell::Fate, run, word::Duty},
+    graph::{
+        Core, Parts,
+        cell::Fate,
+        end,
+        word::{Duty, Word},
+    },
     handle::JobHandle,
     job::Job,
     pool::{Pool, registry::Known, shared::Shared},
 };
+
+/// The handle of a job that was taken, or the job that was not.
+pub type Submitted<B> = Result<JobHandle<<B as Body>::Output, <B as Body>::Error>, Refused<Job<B>>>;
 
 /// What a batch was found to need before it is put in line.
 struct Ticket {
@@ -49,10 +57,7 @@ impl Pool {
     ///
     /// # Errors
     /// Why it was refused; the job comes back.
-    pub fn submit<B: Body>(
-        &self,
-        job: Job<B>,
-    ) -> Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>> {
+    pub fn submit<B: Body>(&self, job: Job<B>) -> Submitted<B> {
         let Job { body, about, after } = job;
         match self.take(Batch::single(body, about.as_deref(), &after)) {
             Ok(core) => Ok(JobHandle::new(core, 0)),
@@ -107,6 +112,17 @@ impl Pool {
         }
     }
 
+    /// Submits a batch whose content is made only if nothing is wrong with it.
+    pub(crate) fn take_with(
+        &self,
+        mut batch: Batch,
+        content: impl FnOnce() -> Content,
+    ) -> Result<Arc<Core>, Error> {
+        let ticket = self.prepare(&mut batch)?;
+        batch.cells = content();
+        Ok(self.launch(batch, ticket))
+    }
+
     /// Checks all that can be wrong, and takes the places for its jobs.
     fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
         let shared = self.shared();
@@ -138,7 +154,6 @@ impl Pool {
         let mut all = batch.kept.clone();
         all.resize(batch.len(), Kept::default());
         for (index, kept) in (0u32..).zip(&mut all) {
-            let node = &batch.nodes[index as usize];
             let deadline = batch.deadlines.binary_search_by_key(&index, |(at, _)| *at);
             let info = JobInfo {
                 id: batch.name(index),
@@ -147,8 +162,8 @@ impl Pool {
                 class: kept.class(),
                 affinity: kept.worker(),
                 deadline: deadline.ok().map(|at| batch.deadlines[at].1),
-                predecessors: node.word.count(),
-                successors: node.to - node.from,
+                predecessors: batch.words[index as usize].count(),
+                successors: batch.successors(index),
             };
             shared.complete(kept, &info, workers)?;
         }
@@ -186,18 +201,34 @@ impl Pool {
     fn launch(&self, batch: Batch, ticket: Ticket) -> Arc<Core> {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
-        let Batch { ticket, mut nodes, ids, deadlines, on_failure, timed, layout, .. } = batch;
-        let mut layout = layout.expect("it was sealed");
-        let roots = mem::take(&mut layout.roots);
-        let guarded = guard(&mut nodes, &needs);
+        let Batch {
+            forgiving,
+            ticket,
+            mut words,
+            cells,
+            some_resumable,
+            ids,
+            deadlines,
+            on_failure,
+            timed,
+            layout,
+            ..
+        } = batch;
+        let layout = layout.expect("it was sealed");
+        let shape = layout.clone();
+        let guarded = guard(&mut words, &needs);
         let parts = Parts {
             ticket,
-            nodes: nodes.into_boxed_slice(),
+            words: words.into_boxed_slice(),
+            cells: cells.into_cells(),
+            some_resumable,
             layout,
             kept: kept.into_boxed_slice(),
             ids: ids.into_boxed_slice(),
             on_failure,
             timed,
+            forgiving,
+            watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);
         if !core.times().is_empty() {
@@ -212,13 +243,13 @@ impl Pool {
             return core;
         }
         let (free, doomed) = self.watch(&core, needs, &guarded);
-        let roots = roots.iter().flat_map(|(from, to)| *from..*to);
+        let roots = shape.roots.iter().flat_map(|(from, to)| *from..*to);
         if guarded.is_empty() {
-            run::start(&core, roots, &self.handle);
+            end::start(&core, roots, &self.handle);
         } else {
             let free = roots.filter(|index| guarded.binary_search(index).is_err()).chain(free);
-            run::start(&core, free, &self.handle);
-            run::doom_at_submission(&core, doomed, &self.handle);
+            end::start(&core, free, &self.handle);
+            end::doom_at_submission(&core, doomed, &self.handle);
         }
         core
     }
@@ -228,17 +259,17 @@ impl Pool {
     fn watch(&self, core: &Arc<Core>, needs: Needs, guarded: &[u32]) -> (Vec<u32>, Vec<u32>) {
         for (index, Outside { core: before, index: at }) in needs.live {
             if !before.add_dependent(at, core.clone(), index) {
-                let duty = run::release_at_submission(core, index, before.fate(at).as_ref());
+                let duty = end::release_at_submission(core, index, before.fate(at).as_ref());
                 assert_eq!(duty, Duty::Nothing, "it waits for us");
             }
         }
         for (index, fate) in needs.ended {
-            let duty = run::release_at_submission(core, index, fate.as_ref());
+            let duty = end::release_at_submission(core, index, fate.as_ref());
             assert_eq!(duty, Duty::Nothing, "it waits for us");
         }
         let (mut free, mut doomed) = (Vec::new(), Vec::new());
         for index in guarded {
-            match run::release_at_submission(core, *index, None) {
+            match end::release_at_submission(core, *index, None) {
                 Duty::Nothing => {}
                 Duty::Run => free.push(*index),
                 Duty::Doom => doomed.push(*index),
@@ -252,7 +283,7 @@ impl Pool {
             let (index, core_at) = (*index, Arc::downgrade(core));
             let look = move || {
                 if let Some(core) = Weak::upgrade(&core_at)
-                    && !core.node(index).word.is_done()
+                    && !core.word(index).is_done()
                 {
                     core.shared().miss_deadline(core.id_of(index));
                 }
@@ -296,16 +327,17 @@ impl Pool {
 
 /// Makes each job that waits for others outside also wait for us, until all of these are found.
 /// Returns which these are, in order.
-fn guard(nodes: &mut [graph::Node], needs: &Needs) -> Vec<u32> {
+fn guard(words: &mut [Word], needs: &Needs) -> Vec<u32> {
     let live = needs.live.iter().map(|(index, _)| *index);
     let mut guarded: Vec<u32> = live.chain(needs.ended.iter().map(|(index, _)| *index)).collect();
     for index in &guarded {
-        nodes[*index as usize].word.expect_one_more();
+        words[*index as usize].expect_one_more();
     }
     guarded.sort_unstable();
     guarded.dedup();
     for index in &guarded {
-        nodes[*index as usize].word.expect_one_more();
+        words[*index as usize].expect_one_more();
+        words[*index as usize].be_exact();
     }
     guarded
 }
@@ -336,7 +368,7 @@ pub struct SubmitJob<'a, B> {
 }
 
 impl<B: Body> Future for SubmitJob<'_, B> {
-    type Output = Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>>;
+    type Output = Submitted<B>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;

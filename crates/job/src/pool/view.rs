@@ -49,10 +49,7 @@ impl Pool {
 
     /// The jobs that run.
     pub(crate) fn running(&self) -> Vec<JobId> {
-        let shared = self.shared();
-        (0..self.handle.worker_count())
-            .filter_map(|worker| Some(shared.running(WorkerId::new(worker))?.0))
-            .collect()
+        self.shared().all_running()
     }
 
     /// Asks a worker to take nothing more. The job it runs ends first; then comes the event

@@ -214,6 +214,11 @@ impl Worker {
         self.deque.push(entry);
     }
 
+    #[inline(always)]
+    pub(crate) fn near_len(&self) -> usize {
+        self.deque.len()
+    }
+
     /// Whether a job from this worker's turn goes to its own deque with nothing else to be done
     /// about it: nothing is dealt, no time is simulated.
     #[inline(always)]

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::{foreign::Foreign, plan::Plan};
 
+mod job;
 mod kernel;
 mod process;
 
 /// Everything there is.
-pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA];
+pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA];
 
 #[derive(Debug)]
 pub(super) struct Area {

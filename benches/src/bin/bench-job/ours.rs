@@ -1,0 +1,94 @@
+//! The workloads as a user of the crate `job` would write them.
+
+use std::{convert::Infallible, mem, sync::mpsc};
+
+use benches::{
+    Args,
+    job::{Graphs, Priorities, Work},
+    submit,
+};
+use job::{Batch, Context, Job, Policy, Pool, Shape, TypedBatch};
+
+fn pool(args: &Args, policy: Policy) -> Pool {
+    let builder = Pool::builder().workers(args.workers).policy(policy).accept_while_paused();
+    builder.build().expect("a pool starts")
+}
+
+/// Runs graphs under work stealing.
+pub(crate) struct Graph(Pool);
+
+impl Graph {
+    pub(crate) fn new(args: &Args) -> Graph {
+        Graph(pool(args, Policy::WorkStealing))
+    }
+}
+
+impl Graphs for Graph {
+    type Graph<W: Work> = (Shape, &'static W);
+
+    fn build<W: Work>(&self, work: &'static W) -> (Shape, &'static W) {
+        let mut batch = TypedBatch::with_capacity(work.nodes() as usize, nothing);
+        let nodes: Vec<_> = (0..work.nodes()).map(|_| batch.add(())).collect();
+        for (index, node) in (0u32..).zip(&nodes) {
+            for before in work.predecessors(index) {
+                batch.depend(node, &nodes[*before as usize]);
+            }
+        }
+        (batch.shape().expect("it has no cycle"), work)
+    }
+
+    fn run<W: Work>(&self, (shape, work): &mut (Shape, &'static W)) {
+        let work = *work;
+        let batch = shape.batch(vec![(); shape.len()], |(), cx: &mut Context<'_, '_>| {
+            work.run(cx.index());
+            Ok::<(), Infallible>(())
+        });
+        self.0.submit_batch(batch).expect("there is room").wait().expect("this is no worker");
+    }
+}
+
+/// What a shape is made for is said when it is run.
+fn nothing((): (), _: &mut Context<'_, '_>) -> Result<(), Infallible> {
+    Ok(())
+}
+
+/// Runs jobs in the exact order of their priorities.
+pub(crate) struct Ordered(Pool);
+
+impl Ordered {
+    pub(crate) fn new(args: &Args) -> Ordered {
+        Ordered(pool(args, Policy::HighestPriority))
+    }
+}
+
+impl Priorities for Ordered {
+    fn submit(&self, priority: u32, job: submit::Job) {
+        let job = Job::new(move |_| job.run()).priority(f64::from(priority));
+        drop(self.0.submit(job).expect("there is room"));
+    }
+}
+
+/// What a queued job carries.
+pub(crate) const PAYLOAD: usize = 8;
+
+/// Queues jobs that can not start, since the workers are busy, and lets go of them all with the
+/// program.
+pub(crate) fn queue(args: &Args) -> impl FnMut(u64) {
+    let pool = pool(args, Policy::WorkStealing);
+    let (never, wait) = mpsc::channel::<()>();
+    mem::forget(never);
+    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
+    for _ in 0..args.workers {
+        let wait = wait.clone();
+        drop(pool.compute(move || wait.lock().expect("nobody panics").recv().is_ok()));
+    }
+    let mut queued = Vec::new();
+    let pool = mem::ManuallyDrop::new(pool);
+    move |count| {
+        let mut batch = Batch::with_capacity(count as usize);
+        for number in 0..count {
+            let _ = batch.add(Job::new(move |_| std::hint::black_box(number)));
+        }
+        queued.push(pool.submit_batch(batch).expect("there is room"));
+    }
+}
