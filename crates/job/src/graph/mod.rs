@@ -38,7 +38,7 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{any::Any, ops::Range, ptr::NonNull, sync::Arc};
+use std::{any::Any, mem, ops::Range, ptr::NonNull, sync::Arc};
 
 use kernel::{Handle, Timer};
 
@@ -101,7 +101,7 @@ pub(crate) struct Core {
     on_failure: OnFailure,
     forgiving: bool,
     /// What its jobs use: it stays as long as one has not ended (rule 2).
-    _context: Option<Arc<dyn Any + Send + Sync>>,
+    context: Option<Arc<dyn Any + Send + Sync>>,
     watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
@@ -158,7 +158,7 @@ impl Core {
             ids,
             on_failure,
             forgiving,
-            _context: context,
+            context,
             watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -272,7 +272,7 @@ impl Core {
         let shared = self.shared();
         shared.batch_ended(self);
         let mut side = self.side.lock();
-        let (keep, timers) = (side.keep.take(), std::mem::take(&mut side.timers));
+        let (keep, timers) = (side.keep.take(), mem::take(&mut side.timers));
         self.ended.store(true, Release);
         let wakers = side.watchers.take_batch();
         drop(side);
@@ -289,5 +289,10 @@ impl Drop for Core {
     fn drop(&mut self) {
         // SAFETY: this was the last reference, and the words are those of the jobs.
         unsafe { self.cells.clear(&self.words) };
+        // An executor, or what it holds. A worker that drops it has others to serve.
+        let cells = mem::replace(&mut self.cells, Cells::Mixed(Box::default()));
+        cell::contain(|| drop(cells));
+        let context = self.context.take();
+        cell::contain(|| drop(context));
     }
 }
