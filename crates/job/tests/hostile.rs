@@ -6,8 +6,10 @@ mod common;
 use std::{
     convert::Infallible,
     fmt,
+    future::{Future, poll_fn},
+    pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering::Relaxed},
         mpsc,
     },
@@ -17,13 +19,23 @@ use std::{
 };
 
 use common::{Counter, MS, block_on, channel, eventually, on_one, pool};
-use job::{Batch, Error, Executor, Job, JobError, OnFailure, Policy, Pool, Progress, Status};
+use job::{
+    Batch, Error, Executor, Job, JobError, OnFailure, Policy, Pool, Progress, Status, TypedBatch,
+};
 
 struct PanicsWhenDropped;
 
 impl Drop for PanicsWhenDropped {
     fn drop(&mut self) {
         panic!("dropped");
+    }
+}
+
+struct ErrorPanicsWhenDropped(#[allow(dead_code, reason = "it is dropped")] PanicsWhenDropped);
+
+impl fmt::Display for ErrorPanicsWhenDropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no water")
     }
 }
 
@@ -82,6 +94,62 @@ fn panic_while_a_payload_is_dropped_fails_its_job_alone() {
     batch.add(Job::new(move |_| drop(held)));
     drop(batch);
     assert_eq!(pool.compute(|| 7).unwrap().join(), Ok(7));
+}
+
+/// The batch that a worker drops last takes its executor along, while the worker still has to end
+/// a job of another batch.
+#[test]
+fn panic_while_an_executor_is_dropped_keeps_nobody_else_waiting() {
+    let pool = pool(1);
+    let (go, gate) = mpsc::channel::<()>();
+    let failing = Job::fallible(move |_| gate.recv().map_err(|_| "no water"));
+    let first = pool.submit(failing).unwrap();
+    let dependent = || {
+        let held = PanicsWhenDropped;
+        let mut batch = TypedBatch::new(move |(), _| {
+            let _ = &held;
+            Ok::<_, Infallible>(())
+        });
+        let job = batch.add(());
+        batch.depend(&job, &first);
+        pool.submit_batch(batch.into()).unwrap()
+    };
+    let waits = dependent();
+    drop(dependent());
+    drop(go);
+    eventually(|| waits.is_done());
+    assert_eq!(waits.progress().failed, 1);
+}
+
+#[test]
+fn panic_while_an_error_is_dropped_keeps_nobody_waiting_for_room() {
+    let pool = on_one().capacity(1).build().unwrap();
+    let (go, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let mut batch = TypedBatch::new(move |(), _| {
+        gate.lock().unwrap().next();
+        Err::<(), _>(ErrorPanicsWhenDropped(PanicsWhenDropped))
+    });
+    drop(batch.add(()));
+    drop(pool.submit_batch(batch.into()).unwrap());
+    let (send, told) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut waits = pin!(pool.submit_wait(Job::new(|_| 7)));
+            let mut polls = 0;
+            let job = block_on(poll_fn(|context| {
+                let polled = waits.as_mut().poll(context);
+                polls += 1;
+                if polls == 1 {
+                    assert!(polled.is_pending());
+                    go.send(()).unwrap();
+                }
+                polled
+            }));
+            send.send(job.unwrap().join()).unwrap();
+        });
+        assert_eq!(told.next(), Ok(7));
+    });
 }
 
 #[test]

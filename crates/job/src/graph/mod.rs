@@ -38,7 +38,7 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{ops::Range, ptr::NonNull, sync::Arc};
+use std::{mem, ops::Range, ptr::NonNull, sync::Arc};
 
 use kernel::{Handle, Timer};
 
@@ -266,7 +266,7 @@ impl Core {
         let shared = self.shared();
         shared.batch_ended(self);
         let mut side = self.side.lock();
-        let (keep, timers) = (side.keep.take(), std::mem::take(&mut side.timers));
+        let (keep, timers) = (side.keep.take(), mem::take(&mut side.timers));
         self.ended.store(true, Release);
         let wakers = side.watchers.take_batch();
         drop(side);
@@ -283,5 +283,8 @@ impl Drop for Core {
     fn drop(&mut self) {
         // SAFETY: this was the last reference, and the words are those of the jobs.
         unsafe { self.cells.clear(&self.words) };
+        // An executor, or what it holds. A worker that drops it has others to serve.
+        let cells = mem::replace(&mut self.cells, Cells::Mixed(Box::default()));
+        cell::contain(|| drop(cells));
     }
 }

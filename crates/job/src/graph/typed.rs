@@ -48,7 +48,7 @@ pub(crate) trait Typed: Send + Sync {
     /// it at `into`.
     unsafe fn take(&self, index: u32, completed: bool, into: *mut ());
 
-    /// Drops the payloads of jobs that have not run, and the results that nobody took.
+    /// Drops the payloads of jobs that have not run, and the results and errors that nobody took.
     ///
     /// # Safety
     /// Nobody else is left, and these are the words of the jobs.
@@ -182,6 +182,9 @@ where
     }
 
     unsafe fn clear(&mut self, words: &[Word]) {
+        for (_, error) in mem::take(&mut *self.errors.lock()) {
+            contain(|| drop(error));
+        }
         if !mem::needs_drop::<T>() && !mem::needs_drop::<R>() {
             return;
         }

@@ -364,8 +364,24 @@ pub struct SubmitJob<'a, B> {
     inner: SubmitBatch<'a>,
     about: Option<Box<About>>,
     after: Vec<After>,
-    body: PhantomData<fn(B)>,
+    /// Invariant: a body goes in, and comes back as one of the same type, or as its handle.
+    body: PhantomData<fn(B) -> B>,
 }
+
+/// What the job leaves behind stays of its type, also where one type is more general than another.
+///
+/// ```compile_fail,E0308
+/// use job::{Context, SubmitJob, Sure};
+///
+/// type Kept = fn(&mut Context<'_, '_>) -> fn(&'static str);
+/// type Lent = fn(&mut Context<'_, '_>) -> for<'a> fn(&'a str);
+///
+/// fn generalize<'p>(submit: SubmitJob<'p, Sure<Kept>>) -> SubmitJob<'p, Sure<Lent>> {
+///     submit
+/// }
+/// ```
+#[cfg(doctest)]
+struct TypeOfTheOutcome;
 
 impl<B: Body> Future for SubmitJob<'_, B> {
     type Output = Submitted<B>;
