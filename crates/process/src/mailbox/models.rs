@@ -3,7 +3,7 @@
 //! The mailbox and the strand's state word are the real ones. A message carries a cell that loom
 //! watches, so that a missing ordering shows as a race.
 
-use super::*;
+use super::{stack::Pushed, *};
 use kernel::model::ModelStrand;
 use loom::thread;
 use std::sync::{Arc, Mutex};
