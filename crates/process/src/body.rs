@@ -159,8 +159,8 @@ fn look_around<M: Send>(own: &StrandWith<Front<M>>, arrived: bool) {
     }
     if arrived {
         own.core.set(FOREIGN, false);
-        let foreign = own.core.if_extras(|state| std::mem::take(&mut state.foreign));
-        foreign.into_iter().flatten().for_each(ending::wake);
+        let foreign = own.core.if_extras(|state| state.foreign.take());
+        foreign.flatten().into_iter().for_each(ending::wake);
     }
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn make_room<M: Send>(own: &StrandWith<Front<M>>) {
         let senders = own.core.if_extras(|state| {
             // Under the lock, as whoever sets it.
             own.core.set(CROWDED, false);
-            std::mem::take(&mut state.senders)
+            state.senders.call_all()
         });
         senders.into_iter().flatten().for_each(ending::wake);
     }

@@ -22,6 +22,7 @@ use crate::{
     },
     monitor::Watch,
     pid::Pid,
+    seats::Seats,
     signal::Signal,
     sync::{
         Mutex,
@@ -142,9 +143,9 @@ pub(crate) struct State {
     pub(crate) watchers: Vec<Watch>,
     pub(crate) news: std::collections::VecDeque<Signal>,
     /// Those who wait for room in the mailbox.
-    pub(crate) senders: Vec<Waker>,
-    /// Those inside who wait with a waker that is not the strand's.
-    pub(crate) foreign: Vec<Waker>,
+    pub(crate) senders: Seats,
+    /// Whoever receives, if it waits with a waker that is not the strand's.
+    pub(crate) foreign: Option<Waker>,
     pub(crate) name: Option<std::sync::Arc<str>>,
     pub(crate) groups: Vec<std::sync::Arc<str>>,
 }

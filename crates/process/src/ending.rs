@@ -63,7 +63,7 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
 }
 
 #[cold]
-fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
+fn tell(own: &StrandWith<Core>, mut state: State, reason: &ExitReason) {
     let pid = own.pid();
     for other in state.links.into_values() {
         link::remove(&other, own);
@@ -73,7 +73,7 @@ fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
         contain(|| watch.tell(pid, reason.clone()));
     }
     // They try again, and find the mailbox closed.
-    state.senders.into_iter().for_each(wake);
+    state.senders.call_all().for_each(wake);
 }
 
 /// Wakes by anybody's waker: its panic is neither ours nor that of those who come after it.

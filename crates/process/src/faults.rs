@@ -134,7 +134,7 @@ pub(crate) fn inject(runtime: &Handle, plan: FaultPlan) {
         let mut state = faults.state.lock();
         state.dice = plan.seed ^ 0xFA17;
         (state.delay_max, state.slow_max) = (plan.delay_max, plan.slow_max);
-        for kills in plan.kills {
+        for kills in &plan.kills {
             for _ in 0..kills.count {
                 let at = state.up_to(kills.within);
                 times.push((at, state.roll(u64::MAX), kills.victims.clone()));

@@ -98,6 +98,7 @@ mod processes;
 mod receive;
 mod relay;
 mod reply;
+mod seats;
 mod shutdown;
 mod signal;
 mod spawn;

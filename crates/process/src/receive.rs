@@ -67,11 +67,11 @@ fn pending<M: Send + 'static, T>(context: &Context<M>, waker: &Waker) -> Poll<T>
 
 #[cold]
 fn wait_with<M: Send + 'static>(context: &Context<M>, waker: &Waker) {
-    context.core().with_extras(|state| {
-        if !state.foreign.iter().any(|other| other.will_wake(waker)) {
-            state.foreign.push(waker.clone());
-        }
-    });
+    // Cloned before, and dropped after: a waker is anybody's code. One is enough: whoever receives
+    // has the context to itself, so whoever did before has given up.
+    let waker = waker.clone();
+    let before = context.core().with_extras(|state| state.foreign.replace(waker));
+    drop(before);
     context.core().set(FOREIGN, true);
 }
 

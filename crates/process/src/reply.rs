@@ -153,17 +153,13 @@ impl<R: Send> Waiting<R> {
 
     fn change(&self, new: &Waker) -> Seen<R> {
         let cell = &*self.0;
+        // Cloned before, and dropped after: a waker is anybody's code, and may panic.
+        let mine = new.clone();
         if cell.state.compare_exchange(WAITING, CHANGING, Acquire, Acquire).is_err() {
             return self.look(new);
         }
-        let old = cell.waker.with_mut(|waker| {
-            // SAFETY: in CHANGING the waker is the caller's (rule 2).
-            let waker = unsafe { &mut *waker };
-            match waker {
-                Some(waker) if waker.will_wake(new) => None,
-                _ => waker.replace(new.clone()),
-            }
-        });
+        // SAFETY: in CHANGING the waker is the caller's (rule 2).
+        let old = cell.waker.with_mut(|waker| unsafe { (*waker).replace(mine) });
         let back = cell.state.compare_exchange(CHANGING, WAITING, AcqRel, Acquire);
         drop(old);
         if back.is_ok() { Seen::Nothing } else { self.look(new) }
