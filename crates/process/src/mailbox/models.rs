@@ -190,12 +190,11 @@ fn two_hand_off_at_once_and_both_are_read() {
     });
 }
 
-/// A message is read, or dropped by the close, or refused: one of the three.
-#[test]
-fn sent_while_the_mailbox_closes_is_dropped_or_given_back() {
-    loom::model(|| {
-        let gauge = Gauge::new(0, 0);
-        let front = Arc::new((gauge, Store::<Arc<()>>::new(None), Stack::new()));
+/// A message is dropped by the close, or by who sent it, or refused: it is nowhere afterwards.
+fn sent_while_closing(drops_above: Option<usize>) {
+    loom::model(move || {
+        let store = Store::<Arc<()>>::new(drops_above);
+        let front = Arc::new((Gauge::new(0, 0), store, Stack::new()));
         let token = Arc::new(());
         let sender = thread::spawn({
             let (front, token) = (front.clone(), token.clone());
@@ -209,4 +208,14 @@ fn sent_while_the_mailbox_closes_is_dropped_or_given_back() {
         sender.join().unwrap();
         assert_eq!(Arc::strong_count(&token), 1, "it is still somewhere");
     });
+}
+
+#[test]
+fn sent_while_the_mailbox_closes_is_dropped_or_given_back() {
+    sent_while_closing(None);
+}
+
+#[test]
+fn sent_while_a_ring_closes_is_dropped_or_given_back() {
+    sent_while_closing(Some(2));
 }
