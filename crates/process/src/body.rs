@@ -15,6 +15,7 @@ use crate::{
     core::{CANCELLED, CROWDED, Core, FOREIGN, Front, TRAPS},
     ending,
     exit::{ExitReason, Outcome},
+    link,
     signal::Signal,
 };
 
@@ -136,6 +137,7 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
     let mut ends = None;
     while let Some(signal) = chain.pop() {
         match signal {
+            Signal::Exit { from, .. } if !link::hear(core, from) => continue,
             Signal::Exit { reason, .. } if !core.has(TRAPS) => {
                 if !reason.is_normal() {
                     ends.get_or_insert(reason);

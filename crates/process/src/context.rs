@@ -167,18 +167,14 @@ impl<M: Send + 'static> Context<M> {
         let own = self.untyped();
         match system::of(self.runtime()).table.find(pid) {
             Some(other) => link::link(&own, &other),
-            None => {
-                let reason = ExitReason::NoProcess;
-                core::signal(&own, Signal::Exit { from: pid, reason });
-            }
+            None => link::link_to_nobody(&own, pid),
         }
     }
 
-    /// Unties this process from another.
+    /// Unties this process from another. From now on it hears nothing of that one's exit, also if
+    /// that has exited already.
     pub fn unlink(&self, pid: Pid) {
-        if let Some(other) = system::of(self.runtime()).table.find(pid) {
-            link::unlink(&self.untyped(), &other);
-        }
+        link::unlink(&self.untyped(), pid);
     }
 
     /// Asks to be told when a process exits, by [`Event::Down`](crate::Event::Down). One that is

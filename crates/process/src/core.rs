@@ -139,7 +139,8 @@ pub(crate) struct Extras(Mutex<State>);
 pub(crate) struct State {
     /// Set once it has exited.
     pub(crate) exit: Option<ExitReason>,
-    pub(crate) links: BTreeMap<Pid, StrandWith<Core>>,
+    /// Whom it is tied to; `None` for one that was never there.
+    pub(crate) links: BTreeMap<Pid, Option<StrandWith<Core>>>,
     pub(crate) watchers: Vec<Watch>,
     pub(crate) news: std::collections::VecDeque<Signal>,
     /// Those who wait for room in the mailbox.

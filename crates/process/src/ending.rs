@@ -65,9 +65,8 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
 #[cold]
 fn tell(own: &StrandWith<Core>, mut state: State, reason: &ExitReason) {
     let pid = own.pid();
-    for other in state.links.into_values() {
-        link::remove(&other, own);
-        link::tell(&other, own, reason.clone());
+    for other in state.links.into_values().flatten() {
+        link::tell(&other, pid, reason.clone());
     }
     for watch in state.watchers {
         contain(|| watch.tell(pid, reason.clone()));

@@ -108,25 +108,24 @@ fn two_that_link_to_each_other_while_one_fails_both_end() {
 }
 
 #[test]
-fn unlinked_or_not_while_the_other_fails_nothing_is_left() {
+fn unlinked_while_the_other_fails_hears_nothing_of_it() {
     check(|| {
         let runtime = runtime();
         let other = failing(&runtime);
         let pid = other.pid();
-        let (tell, told) = channel();
+        let ((tell, told), (tell_other, told_other)) = (channel(), channel());
         let untied = runtime.spawn_process(move |mut ctx: Context<()>| async move {
             ctx.link(pid);
             ctx.unlink(pid);
             ctx.receive().await;
         });
         let untied = untied.unwrap();
-        watch(&runtime, untied.clone(), tell.clone());
-        watch(&runtime, other.clone(), tell);
+        watch(&runtime, untied.clone(), tell);
+        watch(&runtime, other.clone(), tell_other);
         let _ = other.send(());
         let _ = untied.send(());
-        for _ in 0..2 {
-            told.recv().unwrap();
-        }
+        assert_eq!(told.recv().unwrap(), ExitReason::Normal);
+        assert_eq!(told_other.recv().unwrap(), error());
         runtime.shutdown();
     });
 }
