@@ -134,6 +134,8 @@ fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason, unstarted: bool
 #[cold]
 fn hear(core: &Core) -> Result<(), ExitReason> {
     let mut chain = core.signals.take();
+    // Counted after the signals are taken: see `news`.
+    let messages = core.mail().len;
     let mut ends = None;
     while let Some(signal) = chain.pop() {
         match signal {
@@ -148,7 +150,7 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
             Signal::Cancel => core.set(CANCELLED, true),
             _ => {}
         }
-        core.with_extras(|state| state.news.push_back(signal));
+        core.with_news(|news| news.hear(signal, messages));
     }
     ends.map_or(Ok(()), Err)
 }

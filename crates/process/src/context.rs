@@ -113,7 +113,8 @@ impl<M: Send + 'static> Context<M> {
         runtime.timeout(time, self.receive())
     }
 
-    /// Whatever comes next: news first, then messages.
+    /// Whatever comes next. A request to end comes before all messages; news of an exit comes behind
+    /// those that were there when it was heard, so behind all that the one who exited had sent.
     pub fn event(&mut self) -> EventFuture<'_, M> {
         EventFuture::new(self)
     }

@@ -21,6 +21,7 @@ use crate::{
         stack::{Pushed, Stack},
     },
     monitor::Watch,
+    news::News,
     pid::Pid,
     seats::Seats,
     signal::Signal,
@@ -43,6 +44,10 @@ pub(crate) const BLOCKED: u8 = 4;
 pub(crate) const CROWDED: u8 = 8;
 /// Somebody inside waits with a waker of its own.
 pub(crate) const FOREIGN: u8 = 16;
+/// There is news.
+pub(crate) const NEWS: u8 = 32;
+/// Some of the news waits behind messages, so they are counted.
+pub(crate) const BEHIND: u8 = 64;
 
 /// In `steps`: the context was dropped in a turn, and its handle goes with the end of the process.
 const CONTEXT_LEFT: u64 = 1 << 63;
@@ -142,7 +147,7 @@ pub(crate) struct State {
     /// Whom it is tied to; `None` for one that was never there.
     pub(crate) links: BTreeMap<Pid, Option<StrandWith<Core>>>,
     pub(crate) watchers: Vec<Watch>,
-    pub(crate) news: std::collections::VecDeque<Signal>,
+    pub(crate) news: News,
     /// Those who wait for room in the mailbox.
     pub(crate) senders: Seats,
     /// Whoever receives, if it waits with a waker that is not the strand's.
@@ -243,6 +248,16 @@ impl Core {
     pub(crate) fn cpu_nanos(&self) -> Option<u64> {
         let average = self.mail().average;
         (average > 0).then(|| u64::from(average).saturating_mul(self.steps()))
+    }
+
+    /// Calls `user` with the news, and sets the flags by what is left of it. For turns.
+    pub(crate) fn with_news<R>(&self, user: impl FnOnce(&mut News) -> R) -> Option<R> {
+        self.with_extras(|state| {
+            let result = user(&mut state.news);
+            self.set(NEWS, !state.news.is_empty());
+            self.set(BEHIND, state.news.is_behind());
+            result
+        })
     }
 
     /// Calls `user` with the extras, which are made if there are none. `None`: it has exited

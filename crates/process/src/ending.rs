@@ -64,12 +64,11 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
 
 #[cold]
 fn tell(own: &StrandWith<Core>, mut state: State, reason: &ExitReason) {
-    let pid = own.pid();
     for other in state.links.into_values().flatten() {
-        link::tell(&other, pid, reason.clone());
+        link::tell(&other, own, reason.clone());
     }
     for watch in state.watchers {
-        contain(|| watch.tell(pid, reason.clone()));
+        contain(|| watch.tell(own, reason.clone()));
     }
     // They try again, and find the mailbox closed.
     state.senders.call_all().for_each(wake);

@@ -14,6 +14,7 @@ use kernel::StrandWith;
 use crate::{
     core::{self, Core},
     exit::ExitReason,
+    faults,
     pid::Pid,
     signal::Signal,
 };
@@ -36,7 +37,7 @@ pub(crate) fn link(one: &StrandWith<Core>, other: &StrandWith<Core>) {
     add(other, one);
     for (process, tied) in [(one, other), (other, one)] {
         if let Some(reason) = process.exit_reason() {
-            tell(tied, process.pid(), reason);
+            tell(tied, process, reason);
         }
     }
 }
@@ -46,14 +47,13 @@ pub(crate) fn link_to_nobody(process: &StrandWith<Core>, pid: Pid) {
     process.with_extras(|state| {
         state.links.entry(pid).or_insert(None);
     });
-    tell(process, pid, ExitReason::NoProcess);
+    core::signal(process, Signal::Exit { from: pid, reason: ExitReason::NoProcess });
 }
 
 /// Unties a process from another: from now on it hears nothing of that one's exit.
 pub(crate) fn unlink(process: &StrandWith<Core>, other: Pid) {
     let tied = process.if_extras(|state| {
-        let of_other = |news: &Signal| matches!(news, Signal::Exit { from, .. } if *from == other);
-        state.news.retain(|news| !of_other(news));
+        state.news.forget_exit(other);
         state.links.remove(&other)
     });
     if let Some(Some(Some(other))) = tied {
@@ -62,8 +62,8 @@ pub(crate) fn unlink(process: &StrandWith<Core>, other: Pid) {
 }
 
 /// Tells `process` that its link `exited` has exited.
-pub(crate) fn tell(process: &StrandWith<Core>, exited: Pid, reason: ExitReason) {
-    core::signal(process, Signal::Exit { from: exited, reason });
+pub(crate) fn tell(process: &StrandWith<Core>, exited: &StrandWith<Core>, reason: ExitReason) {
+    faults::signal(process, exited, Signal::Exit { from: exited.pid(), reason });
 }
 
 /// The exit of a link is heard. False: there is no such link any more.

@@ -119,7 +119,7 @@ pub enum Status {
     /// To wait for whatever comes.
     #[default]
     Idle,
-    /// To wait for its yields; messages wait meanwhile.
+    /// To wait for its yields; messages wait meanwhile, but news of an exit does not.
     Blocked,
     /// To end.
     Done,

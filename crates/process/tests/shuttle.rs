@@ -160,6 +160,34 @@ fn monitored_while_it_is_killed_is_told_of_once() {
 }
 
 #[test]
+fn monitored_while_it_sends_and_exits_is_told_of_behind_its_messages() {
+    check(|| {
+        let runtime = runtime();
+        let (tell, told) = channel();
+        let watcher = runtime.spawn_process(move |mut ctx: Context<u32>| async move {
+            let own = ctx.addr();
+            let builder = ctx.process().detached();
+            let other = builder.spawn(move |mut ctx: Context<()>| async move {
+                ctx.receive().await;
+                own.send(1).unwrap();
+                own.send(2).unwrap();
+            });
+            let other = other.unwrap();
+            ctx.monitor(other.pid());
+            other.send(()).unwrap();
+            let mut read = Vec::new();
+            while let Event::Message(number) = ctx.event().await {
+                read.push(number);
+            }
+            tell.send(read).unwrap();
+        });
+        watcher.unwrap();
+        assert_eq!(told.recv().unwrap(), [1, 2]);
+        runtime.shutdown();
+    });
+}
+
+#[test]
 fn told_of_an_exit_a_watcher_finds_the_name_and_the_group_free() {
     check(|| {
         let runtime = runtime();
