@@ -9,6 +9,9 @@
 //! any process. Whatever few processes need lies behind `extras`: links, monitors, news, waiting
 //! senders, the name. A process that exits without extras leaves a mark there, so that nobody
 //! links to it afterwards.
+//!
+//! Ordering: who makes the extras releases them, and who finds them acquires. The mark releases too:
+//! who sees that a process has exited sees that its pid and its name are given up.
 
 use std::{any::TypeId, collections::BTreeMap, ptr, task::Waker};
 
@@ -26,10 +29,10 @@ use crate::{
     seats::Seats,
     signal::Signal,
     sync::{
-        Mutex,
+        self, Mutex,
         atomic::{
             AtomicPtr, AtomicU64,
-            Ordering::{AcqRel, Acquire, Relaxed},
+            Ordering::{Acquire, Relaxed, Release},
         },
     },
 };
@@ -266,7 +269,7 @@ impl Core {
         let mut at = self.extras.load(Acquire);
         if at.is_null() {
             let new = Box::into_raw(Box::new(Extras(Mutex::default())));
-            match self.extras.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+            match self.extras.compare_exchange(ptr::null_mut(), new, Release, Acquire) {
                 Ok(_) => at = new,
                 Err(there) => {
                     // SAFETY: it was made above, and nobody has seen it.
@@ -296,7 +299,7 @@ impl Core {
     pub(crate) fn mark_exit(&self, reason: &ExitReason) -> Option<State> {
         let none = ptr::null_mut();
         if reason.is_normal()
-            && self.extras.compare_exchange(none, exited(), AcqRel, Acquire).is_ok()
+            && self.extras.compare_exchange(none, exited(), Release, Relaxed).is_ok()
         {
             return None;
         }
@@ -317,7 +320,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        let at = self.extras.load(Acquire);
+        let at = sync::last(&mut self.extras);
         if !at.is_null() && at != exited() {
             // SAFETY: it was made from a box by `with_extras`, and we are the last.
             drop(unsafe { Box::from_raw(at) });
@@ -353,3 +356,6 @@ pub(crate) fn untyped<M>(process: &StrandWith<Front<M>>) -> StrandWith<Core> {
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 128);
+
+#[cfg(all(test, loom))]
+mod models;
