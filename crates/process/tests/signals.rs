@@ -8,8 +8,7 @@ use std::{sync::mpsc::Sender, time::Duration};
 use common::{channel, runtime};
 use kernel::{Runtime, each_seed};
 use process::{
-    Context, Event, FaultPlan, InitContext, Payload, Process, ProcessError, Processes, StepOutput,
-    block_on,
+    Context, Event, FaultPlan, Payload, Process, ProcessError, Processes, StepOutput, block_on,
 };
 
 /// Monitors a process that sends so many numbers, and exits.
@@ -152,10 +151,6 @@ fn request_to_end_is_heard_before_all_messages() {
 struct Notes(Sender<Vec<i64>>);
 
 impl Process for Notes {
-    fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
-        Ok(())
-    }
-
     fn step(
         &mut self,
         events: &mut Vec<Event<Payload>>,
