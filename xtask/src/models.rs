@@ -1,5 +1,5 @@
-//! `cargo xtask models`: loom and shuttle over kernel and processes, and the proof that the
-//! kernel's would notice.
+//! `cargo xtask models`: loom and shuttle over kernel and processes, and the proof that they would
+//! notice.
 
 use std::{env, process::Command};
 

@@ -10,8 +10,8 @@ use crate::{
     exit::ExitReason,
     faults,
     mailbox::{
-        new_node,
-        stack::{Node, Pushed, Refused},
+        chain::Node,
+        stack::{Pushed, Refused},
     },
     pid::Pid,
     signal::Signal,
@@ -150,10 +150,10 @@ impl<M: Send + 'static> Addr<M> {
             return Ok(0);
         }
         let Some(first) = messages.next() else { return Ok(0) };
-        let oldest = new_node(first);
+        let oldest = Node::alone(first);
         let (mut newest, mut count) = (oldest, 1);
         for message in messages.take(room as usize - 1) {
-            let node = new_node(message);
+            let node = Node::alone(message);
             // SAFETY: the node is ours until the chain is pushed.
             unsafe { (*node).next = newest };
             newest = node;

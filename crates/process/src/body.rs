@@ -15,6 +15,7 @@ use crate::{
     core::{CANCELLED, CROWDED, Core, FOREIGN, Front, TRAPS},
     ending,
     exit::{ExitReason, Outcome},
+    link,
     signal::Signal,
 };
 
@@ -133,9 +134,12 @@ fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason, unstarted: bool
 #[cold]
 fn hear(core: &Core) -> Result<(), ExitReason> {
     let mut chain = core.signals.take();
+    // Counted after the signals are taken: see `news`.
+    let messages = core.mail().len;
     let mut ends = None;
     while let Some(signal) = chain.pop() {
         match signal {
+            Signal::Exit { from, .. } if !link::hear(core, from) => continue,
             Signal::Exit { reason, .. } if !core.has(TRAPS) => {
                 if !reason.is_normal() {
                     ends.get_or_insert(reason);
@@ -146,7 +150,7 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
             Signal::Cancel => core.set(CANCELLED, true),
             _ => {}
         }
-        core.with_extras(|state| state.news.push_back(signal));
+        core.with_news(|news| news.hear(signal, messages));
     }
     ends.map_or(Ok(()), Err)
 }
@@ -159,8 +163,8 @@ fn look_around<M: Send>(own: &StrandWith<Front<M>>, arrived: bool) {
     }
     if arrived {
         own.core.set(FOREIGN, false);
-        let foreign = own.core.if_extras(|state| std::mem::take(&mut state.foreign));
-        foreign.into_iter().flatten().for_each(ending::wake);
+        let foreign = own.core.if_extras(|state| state.foreign.take());
+        foreign.flatten().into_iter().for_each(ending::wake);
     }
 }
 
@@ -171,7 +175,7 @@ pub(crate) fn make_room<M: Send>(own: &StrandWith<Front<M>>) {
         let senders = own.core.if_extras(|state| {
             // Under the lock, as whoever sets it.
             own.core.set(CROWDED, false);
-            std::mem::take(&mut state.senders)
+            state.senders.call_all()
         });
         senders.into_iter().flatten().for_each(ending::wake);
     }

@@ -113,7 +113,8 @@ impl<M: Send + 'static> Context<M> {
         runtime.timeout(time, self.receive())
     }
 
-    /// Whatever comes next: news first, then messages.
+    /// Whatever comes next. A request to end comes before all messages; news of an exit comes behind
+    /// those that were there when it was heard, so behind all that the one who exited had sent.
     pub fn event(&mut self) -> EventFuture<'_, M> {
         EventFuture::new(self)
     }
@@ -167,18 +168,14 @@ impl<M: Send + 'static> Context<M> {
         let own = self.untyped();
         match system::of(self.runtime()).table.find(pid) {
             Some(other) => link::link(&own, &other),
-            None => {
-                let reason = ExitReason::NoProcess;
-                core::signal(&own, Signal::Exit { from: pid, reason });
-            }
+            None => link::link_to_nobody(&own, pid),
         }
     }
 
-    /// Unties this process from another.
+    /// Unties this process from another. From now on it hears nothing of that one's exit, also if
+    /// that has exited already.
     pub fn unlink(&self, pid: Pid) {
-        if let Some(other) = system::of(self.runtime()).table.find(pid) {
-            link::unlink(&self.untyped(), &other);
-        }
+        link::unlink(&self.untyped(), pid);
     }
 
     /// Asks to be told when a process exits, by [`Event::Down`](crate::Event::Down). One that is

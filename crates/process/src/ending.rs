@@ -63,17 +63,15 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
 }
 
 #[cold]
-fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
-    let pid = own.pid();
-    for other in state.links.into_values() {
-        link::remove(&other, own);
+fn tell(own: &StrandWith<Core>, mut state: State, reason: &ExitReason) {
+    for other in state.links.into_values().flatten() {
         link::tell(&other, own, reason.clone());
     }
     for watch in state.watchers {
-        contain(|| watch.tell(pid, reason.clone()));
+        contain(|| watch.tell(own, reason.clone()));
     }
     // They try again, and find the mailbox closed.
-    state.senders.into_iter().for_each(wake);
+    state.senders.call_all().for_each(wake);
 }
 
 /// Wakes by anybody's waker: its panic is neither ours nor that of those who come after it.

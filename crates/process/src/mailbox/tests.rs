@@ -1,6 +1,11 @@
 //! One step after the other: does everything come out once, in order?
 
-use super::{stack::Pushed, *};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{
+    stack::{Pushed, Refused},
+    *,
+};
 
 struct Whole<M> {
     gauge: Gauge,
