@@ -199,6 +199,15 @@ impl<P> StrandWith<P> {
         })
     }
 
+    /// For a turn of this very strand: whether nobody else holds it. The caller has so many handles
+    /// of it, forgotten ones counted, and they are all there are; it is in no queue and was not woken.
+    /// From then on nobody else can reach it, unless the caller has left one of those handles where
+    /// others find it.
+    #[inline]
+    pub fn is_sole(&self, handles: u32) -> bool {
+        self.strand.0.state().is_sole(handles.into())
+    }
+
     /// The same strand, without its open part.
     #[inline]
     pub fn strand(&self) -> &Strand {
