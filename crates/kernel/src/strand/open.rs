@@ -20,7 +20,7 @@ use crate::{
     attributes::Attributes,
     error::{JoinError, ScheduleError},
     runtime::{handle::Handle, strand_builder},
-    shared::Shared,
+    shared::{Place, Shared},
     strand::{
         Header, Strand, StrandRef,
         body::Step,
@@ -116,7 +116,7 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         let handles = u64::from(handles.max(1));
         let strand =
             strand_builder::make_open(handle, attributes, open, Open(body), true, handles)?;
-        let owed = OwedEntry(strand);
+        let owed = OwedEntry(strand, Place::New);
         let own = StrandWith::of(strand);
         before(&own);
         drop(owed);
@@ -139,10 +139,10 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
             if worker.is_some_and(|worker| worker.turn_nanos() != 0) || !strand.state().fill() {
                 return Err(what);
             }
-            let owed = OwedEntry(strand);
+            let owed = OwedEntry(strand, Place::Near);
             leave(self, what);
             std::mem::forget(owed);
-            shared.queue(worker, strand);
+            shared.queue(worker, strand, Place::Near);
             Ok(())
         })
     }
@@ -310,13 +310,13 @@ pub fn hand_off_to(waker: Waker) {
 }
 
 /// An entry that is owed. Also a panic of whoever leaves something must not lose the strand.
-struct OwedEntry(StrandRef);
+struct OwedEntry(StrandRef, Place);
 
 impl Drop for OwedEntry {
     #[inline]
     fn drop(&mut self) {
         let shared = &self.0.header().shared;
-        worker::with_current(shared, |worker| shared.queue(worker, self.0));
+        worker::with_current(shared, |worker| shared.queue(worker, self.0, self.1));
     }
 }
 

@@ -24,6 +24,10 @@ use crate::{
     world::Nanos,
 };
 
+/// So much of a strand is fetched before its turn: most have no more.
+#[cfg(not(any(loom, shuttle)))]
+const PREFETCH: usize = 256;
+
 /// A turn that is about to be taken.
 pub(crate) enum Begun {
     Strand(StrandRef),
@@ -47,8 +51,21 @@ impl Worker {
     pub(super) fn run_own(&self) {
         while self.slot().asked() == 0 && self.may_take_newest() {
             let Some(entry) = self.take_newest() else { return };
+            self.prefetch();
             // SAFETY: it is ours, and its job leaves the slot before it pushes anything there.
             self.run(unsafe { Entry::open(entry.as_ptr()) });
+        }
+    }
+
+    /// Fetches the strand that probably comes after the next: it may have been made on another core.
+    #[inline(always)]
+    fn prefetch(&self) {
+        #[cfg(not(any(loom, shuttle)))]
+        if let Some(guess) = self.deque.guess()
+            // SAFETY: it was written, and whoever takes it only reads it.
+            && let Some(strand) = unsafe { guess.as_ref() }.peek()
+        {
+            crate::sync::prefetch(strand.into_raw().cast(), PREFETCH);
         }
     }
 
