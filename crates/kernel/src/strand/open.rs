@@ -175,6 +175,17 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         })
     }
 
+    /// Whether the turn that this thread is in has claimed the strand by
+    /// [`hand_off_with`](StrandWith::hand_off_with), and still has it: until it ends, nobody else
+    /// touches what only turns touch.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        let strand = self.strand.0;
+        worker::with_current(&strand.header().shared, |worker| {
+            worker.is_some_and(|worker| worker.holds(strand))
+        })
+    }
+
     /// Calls `user` with a waker of this strand that counts no handle.
     #[inline]
     pub fn with_waker<R>(&self, user: impl FnOnce(&Waker) -> R) -> R {

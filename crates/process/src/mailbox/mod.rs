@@ -22,7 +22,9 @@
 //! If `a` went to the stack and `b` to the stack, the stack keeps their order. If `a` went to the
 //! stack and `b` would go to the slot, its sender owns the slot and looks at the stack first: if
 //! `a` is still there it pushes `b` as well. If it is not, a turn has taken `a` to the backlog, and
-//! since rule 2 puts what it finds in the slot behind an older backlog, `a` comes first.
+//! since rule 2 puts what it finds in the slot behind an older backlog, `a` comes first. Whoever has
+//! claimed the strand and sends once more puts the slot's message and its own behind the backlog,
+//! unless something lies on the stack: then it goes there as well.
 //!
 //! Ordering: see [`stack`] for nodes. The slot is written before the strand's entry is pushed, or
 //! under a claim, and read in the turn that follows. A claim may find a filler still at work:
@@ -287,6 +289,29 @@ impl<M: Send> Mailbox<'_, M> {
         } else {
             // A process that is queued or claimed has not exited, so its stack is open.
             let _ = self.stack.push(message, u32::MAX);
+        }
+    }
+
+    /// Leaves a further message with a strand that the caller has claimed: behind what is there.
+    ///
+    /// # Safety
+    /// The caller has claimed the strand, and its turn has not begun.
+    #[inline]
+    pub(crate) unsafe fn leave_more(&self, message: M) {
+        if !self.stack.is_empty() {
+            // Some of ours may be among them.
+            let _ = self.stack.push(message, u32::MAX);
+            return;
+        }
+        let full = Self::FITS && self.gauge.full.load(Acquire);
+        // SAFETY: by the caller's promise nobody else touches the slot and the backlog.
+        unsafe {
+            self.with_backlog(|backlog| {
+                if full {
+                    push_back(backlog, new_node(self.empty_slot()));
+                }
+                push_back(backlog, new_node(message));
+            });
         }
     }
 
