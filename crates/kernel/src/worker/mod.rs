@@ -8,6 +8,7 @@
 //! or hand off to each other can not starve a third.
 
 mod held;
+mod look;
 pub(crate) mod next;
 mod search;
 mod turns;
@@ -83,6 +84,9 @@ pub(crate) struct Worker {
     stock: Stock,
     /// The turn that last asked for the coarse time, and what it was told.
     coarse: Cell<(u64, Nanos)>,
+    /// Questions whether the turn should end, until we look at the clock.
+    questions: Cell<u32>,
+    looked: Cell<look::Looked>,
     /// The pace of the deque that we last left alone, see [`Worker::steal`].
     pace: Cell<usize>,
     /// When it last came out of parking.
@@ -159,6 +163,8 @@ impl Worker {
             leases: Cell::new(0),
             stock: Stock::new(),
             coarse: Cell::new((u64::MAX, 0)),
+            questions: Cell::new(0),
+            looked: Cell::default(),
             pace: Cell::new(0),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),

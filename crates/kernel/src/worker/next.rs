@@ -128,6 +128,7 @@ impl Worker {
     /// The quantum is spent: the head of the line.
     #[cold]
     pub(super) fn next_in_fairness(&self) -> Option<Entry> {
+        self.ring_timers();
         self.join_the_line();
         let others = || {
             self.opened_window(
