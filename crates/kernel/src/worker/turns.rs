@@ -51,7 +51,6 @@ impl Worker {
     pub(super) fn run_own(&self) {
         while self.slot().asked() == 0 && self.may_take_newest() {
             let Some(entry) = self.take_newest() else { return };
-            self.prefetch();
             // SAFETY: it is ours, and its job leaves the slot before it pushes anything there.
             self.run(unsafe { Entry::open(entry.as_ptr()) });
         }
@@ -92,6 +91,7 @@ impl Worker {
 
     #[inline(never)]
     pub(super) fn run_strand(&self, strand: StrandRef) {
+        self.prefetch();
         let mut next = self.pop(strand);
         while let Some(strand) = next {
             let ended = self.take_strand_turn(strand);
