@@ -63,6 +63,7 @@ mod entry;
 mod error;
 mod future;
 mod idle;
+mod lease;
 mod metrics;
 #[cfg(loom)]
 #[doc(hidden)]
@@ -77,6 +78,7 @@ mod runtime;
 mod shared;
 mod sim;
 mod slot;
+mod stock;
 mod strand;
 mod sync;
 mod tenant;

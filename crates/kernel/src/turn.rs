@@ -38,12 +38,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Whether the turn should end: its quantum is over and others wait, its budget is spent, or
-    /// the worker is asked to pause or stop. One relaxed load: ask as often as you like.
+    /// the worker is asked to pause or stop. A load and a count: ask as often as you like.
     ///
     /// A turn that nobody waits behind may go on past its quantum.
     #[inline]
     pub fn expired(&self) -> bool {
-        self.worker.slot().expired.load(Relaxed)
+        self.worker.expired()
     }
 
     /// Whether something waits on this worker's own deque, which others may steal. For work that

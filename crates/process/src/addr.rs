@@ -106,6 +106,11 @@ impl<M: Send + 'static> Addr<M> {
         {
             return self.push(message);
         }
+        if self.0.is_held() {
+            // SAFETY: until our turn ends, the next one of the process is ours.
+            unsafe { self.0.mail().leave_more(message) };
+            return Ok(());
+        }
         let settled = |front: &Front<M>| front.mail().is_settled();
         // SAFETY: in `hand_off_with`.
         let leave = |front: &Front<M>, message| unsafe { front.mail().leave(message) };

@@ -125,9 +125,11 @@ where
 /// Ends the process. The handles of the table and of a context that was dropped in a turn, or never
 /// made, go with its end.
 fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason, unstarted: bool) -> Step<u32> {
-    // SAFETY: the caller is in the turn, and ends with it.
-    let _ = unsafe { ending::exit(own, own.runtime(), reason) };
-    Step::End(1 + u32::from(unstarted || own.core.context_left()))
+    let handles = 1 + u32::from(unstarted || own.core.context_left());
+    // SAFETY: the caller is in the turn, and ends with it. The handles are the table's and the
+    // context's.
+    unsafe { ending::exit_in_turn(own, reason, handles) };
+    Step::End(handles)
 }
 
 /// Takes in the signals. The reason, if one of them ends the process.

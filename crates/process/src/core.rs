@@ -281,6 +281,12 @@ impl Core {
         self.at(at, user)
     }
 
+    /// Whether there are extras, or it has exited.
+    #[inline]
+    pub(crate) fn has_extras(&self) -> bool {
+        !self.extras.load(Relaxed).is_null()
+    }
+
     /// Calls `user` with the extras, if there are any.
     pub(crate) fn if_extras<R>(&self, user: impl FnOnce(&mut State) -> R) -> Option<R> {
         self.at(self.extras.load(Acquire), user)

@@ -214,6 +214,18 @@ impl<T> Deque<T> {
         Some(self.slot(newest))
     }
 
+    /// The entry below the newest, left where it is. A thief may have taken it, but not changed its
+    /// bytes: good for guessing what comes soon, and for nothing else.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline(always)]
+    pub(crate) fn guess(&self) -> Option<NonNull<T>> {
+        let at = self.bottom.get().wrapping_sub(2);
+        if (at.wrapping_sub(self.ends.top.load(Relaxed)) as isize) < 0 {
+            return None;
+        }
+        NonNull::new(self.slot(at).with_mut(<*mut MaybeUninit<T>>::cast::<T>))
+    }
+
     /// Takes the last entry, or a thief was faster.
     #[cold]
     fn take_last(&self, last: usize) -> Option<&Slot<T>> {
@@ -310,6 +322,11 @@ impl<T> Stealer<T> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// A number that changes when the owner pushes or takes.
+    pub(crate) fn pace(&self) -> usize {
+        self.0.bottom.load(Relaxed)
     }
 
     /// Takes the oldest entry.

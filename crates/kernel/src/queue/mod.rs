@@ -220,6 +220,12 @@ impl Queues {
             && self.stealers.iter().all(Stealer::is_empty)
     }
 
+    /// Whether somebody who has not used up a quantum waits for this worker: in the line, or on the
+    /// worker's own deque, where it may have taken a part of the line.
+    pub(crate) fn somebody_waits_for(&self, worker: usize) -> bool {
+        !self.global.is_empty() || self.stealers.get(worker).is_some_and(|own| !own.is_empty())
+    }
+
     /// How many entries wait.
     pub(crate) fn len(&self) -> usize {
         self.global.len()

@@ -20,7 +20,8 @@ use crate::{
     tenant::Tenant,
     timer::{Interval, Sleep, Timeout, Timer},
     turn::{self, Turn},
-    worker, world,
+    worker::{self, Worker},
+    world,
 };
 
 /// Schedules on a runtime, from any thread. Cheap to clone; it does not keep the runtime running.
@@ -273,9 +274,7 @@ impl Handle {
     /// [`Turn::expired`] says it: for code that has no `Turn`, such as a future.
     #[inline]
     pub fn turn_expired(&self) -> bool {
-        worker::with_current(&self.shared, |worker| {
-            worker.is_some_and(|worker| worker.slot().expired.load(Relaxed))
-        })
+        worker::with_current(&self.shared, |worker| worker.is_some_and(Worker::expired))
     }
 
     /// Whether this runtime is a [`Simulation`](crate::Simulation).

@@ -191,7 +191,7 @@ impl Simulation {
             if turn.is_some() || paused {
                 return false;
             }
-            let entry = worker.enter(|| worker.next().or_else(|| worker.steal()));
+            let entry = worker.enter(|| worker.next().or_else(|| worker.steal(false)));
             let Some(entry) = entry else { return false };
             let begun = worker.enter(|| worker.begin(entry));
             *turn = begun.map(|begun| take_turn(worker, begun));

@@ -15,7 +15,11 @@ use crate::{
     panics,
     shared::Shared,
     strand::Strand,
-    sync::{Mutex, thread::Thread},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+        thread::Thread,
+    },
     timer::wheel::{Key, Wheel},
     world::{self, Nanos},
 };
@@ -41,7 +45,11 @@ impl Alarm {
     }
 }
 
-pub(crate) struct Timers(Mutex<State>);
+pub(crate) struct Timers {
+    state: Mutex<State>,
+    /// When the next one is due, or sooner; `MAX` if there is none. For a look without the lock.
+    soonest: AtomicU64,
+}
 
 struct State {
     wheel: Wheel<Alarm>,
@@ -54,19 +62,23 @@ struct State {
 impl Default for Timers {
     fn default() -> Timers {
         let wheel = Wheel::new();
-        Timers(Mutex::new(State { wheel, watched: Nanos::MAX, monitor: None, closed: false }))
+        let state = State { wheel, watched: Nanos::MAX, monitor: None, closed: false };
+        Timers { state: Mutex::new(state), soonest: AtomicU64::new(Nanos::MAX) }
     }
 }
 
 impl Timers {
     /// `None`: the runtime has stopped.
     pub(crate) fn add(&self, deadline: Nanos, alarm: Alarm) -> Option<Key> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.closed {
             drop(state);
             return None;
         }
         let key = state.wheel.add(deadline, alarm);
+        if deadline < self.soonest.load(Relaxed) {
+            self.soonest.store(deadline, Relaxed);
+        }
         if deadline < state.watched {
             state.watched = deadline;
             let monitor = state.monitor.clone();
@@ -80,20 +92,20 @@ impl Timers {
 
     /// False: it has fired.
     pub(crate) fn remove(&self, key: Key) -> bool {
-        let alarm = self.0.lock().wheel.remove(key);
+        let alarm = self.state.lock().wheel.remove(key);
         alarm.is_some()
     }
 
     /// Replaces whom a pending timer tells. False: it has fired.
     pub(crate) fn redirect(&self, key: Key, waker: &Waker) -> bool {
-        if let Some(Alarm::Waker(old)) = self.0.lock().wheel.get_mut(key)
+        if let Some(Alarm::Waker(old)) = self.state.lock().wheel.get_mut(key)
             && old.will_wake(waker)
         {
             return true;
         }
         // Cloned and dropped outside of the lock: wakers are anybody's code.
         let mut alarm = Alarm::Waker(waker.clone());
-        let found = match self.0.lock().wheel.get_mut(key) {
+        let found = match self.state.lock().wheel.get_mut(key) {
             Some(old) => {
                 std::mem::swap(old, &mut alarm);
                 true
@@ -105,21 +117,21 @@ impl Timers {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().wheel.len()
+        self.state.lock().wheel.len()
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
-        self.0.lock().wheel.next()
+        self.state.lock().wheel.next()
     }
 
     /// Rings all that is due, and says when to look again: at the next deadline, but not sooner
     /// than `pause` from now if something rang, so that a dense stream of timers is taken in
     /// handfuls.
     pub(crate) fn fire(&self, now: Nanos, pause: Nanos) -> Option<Nanos> {
-        let mut due = Vec::new();
+        let due;
         let next = {
-            let mut state = self.0.lock();
-            state.wheel.advance(now, |alarm| due.push(alarm));
+            let mut state = self.state.lock();
+            due = self.take_due(&mut state, now);
             let soonest = if due.is_empty() { now } else { now.saturating_add(pause) };
             let next = state.wheel.next().map(|next| next.max(soonest));
             state.watched = next.unwrap_or(Nanos::MAX);
@@ -131,15 +143,37 @@ impl Timers {
         next
     }
 
+    fn take_due(&self, state: &mut State, now: Nanos) -> Vec<Alarm> {
+        let mut due = Vec::new();
+        state.wheel.advance(now, |alarm| due.push(alarm));
+        self.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
+        due
+    }
+
+    /// Whether something may be due. Who adds a timer at this moment may not be seen yet.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        self.soonest.load(Relaxed) <= now
+    }
+
+    /// Rings all that is due, before the monitor comes to it. The monitor looks all the same at the
+    /// time it has said.
+    pub(crate) fn ring(&self, now: Nanos) {
+        let due = self.take_due(&mut self.state.lock(), now);
+        for alarm in due {
+            alarm.ring();
+        }
+    }
+
     /// From now on this thread is unparked when an earlier timer is added.
     pub(crate) fn watch(&self, monitor: Thread) {
-        self.0.lock().monitor = Some(monitor);
+        self.state.lock().monitor = Some(monitor);
     }
 
     /// The runtime has stopped: nothing rings any more, and what waited is dropped.
     pub(crate) fn close(&self) {
         let pending = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.closed = true;
             state.wheel.clear()
         };

@@ -8,6 +8,7 @@
 //! or hand off to each other can not starve a third.
 
 mod held;
+mod look;
 pub(crate) mod next;
 mod search;
 mod turns;
@@ -24,14 +25,16 @@ use crossbeam_utils::CachePadded;
 
 use crate::{
     entry::Entry,
+    lease::{self, LEASES, LEASES_MAX, Lease},
     metrics::SAMPLE,
     panics,
     placement::Placement,
     queue::{Discipline, deque::Deque},
     record::EventKind,
     report::WorkerChange,
-    shared::Shared,
+    shared::{Place, Shared},
     slot::{PAUSE, STOP, Slot},
+    stock::{Stock, Store},
     strand::{StrandId, StrandRef},
     sync::{
         self,
@@ -40,9 +43,6 @@ use crate::{
     },
     world::{Dice, Nanos},
 };
-
-/// So many references to the runtime a worker keeps for new strands.
-const SPARE_MAX: usize = 1024;
 
 sync::thread_cell! {
     /// The worker whose turn this thread is in.
@@ -80,11 +80,16 @@ pub(crate) struct Worker {
     held: Cell<Option<StrandRef>>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
-    /// References to the runtime that strands have given back, for new ones: counting them anew
-    /// would be a step that all workers contend for.
-    spare: RefCell<Vec<Arc<Shared>>>,
+    /// Leases for new strands.
+    leases: Cell<usize>,
+    stock: Stock,
     /// The turn that last asked for the coarse time, and what it was told.
     coarse: Cell<(u64, Nanos)>,
+    /// Questions whether the turn should end, until we look at the clock.
+    questions: Cell<u32>,
+    looked: Cell<look::Looked>,
+    /// The pace of the deque that we last left alone, see [`Worker::steal`].
+    pace: Cell<usize>,
     /// When it last came out of parking.
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
@@ -156,8 +161,12 @@ impl Worker {
             favoured: Cell::new(0),
             held: Cell::new(None),
             outer: AtomicPtr::new(ptr::null_mut()),
-            spare: RefCell::new(Vec::new()),
+            leases: Cell::new(0),
+            stock: Stock::new(),
             coarse: Cell::new((u64::MAX, 0)),
+            questions: Cell::new(0),
+            looked: Cell::default(),
+            pace: Cell::new(0),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
             placed: Cell::new(0),
@@ -173,19 +182,43 @@ impl Worker {
         self.turn_nanos.get()
     }
 
-    /// A reference to the runtime, for a strand.
+    /// Memory for strands: our own, and what all share.
     #[inline]
-    pub(crate) fn lend(&self) -> Arc<Shared> {
-        self.spare.borrow_mut().pop().unwrap_or_else(|| self.shared.clone())
+    pub(crate) fn stock(&self) -> (&Stock, &Store) {
+        (&self.stock, &self.shared.store)
     }
 
-    /// Takes back the reference of a strand that is freed.
+    /// A lease for a new strand.
     #[inline]
-    pub(crate) fn take_back(&self, shared: Arc<Shared>) {
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_MAX {
-            spare.push(shared);
+    pub(crate) fn lease(&self) -> Lease {
+        if self.leases.get() == 0 {
+            self.take_leases();
         }
+        self.leases.set(self.leases.get() - 1);
+        // SAFETY: it is one of ours, and is ours no more.
+        unsafe { Lease::of(&self.shared) }
+    }
+
+    #[cold]
+    fn take_leases(&self) {
+        lease::take(&self.shared, LEASES);
+        self.leases.set(LEASES);
+    }
+
+    /// Keeps the lease of a strand that is freed.
+    #[inline]
+    pub(crate) fn keep_lease(&self, _: Lease) {
+        self.leases.set(self.leases.get() + 1);
+        if self.leases.get() > LEASES_MAX {
+            self.give_back_leases(LEASES_MAX / 2);
+        }
+    }
+
+    #[cold]
+    fn give_back_leases(&self, count: usize) {
+        self.leases.set(self.leases.get() - count);
+        // SAFETY: they were ours.
+        unsafe { lease::give_back(Arc::as_ptr(&self.shared), count) };
     }
 
     #[inline]
@@ -206,6 +239,16 @@ impl Worker {
     #[inline]
     pub(crate) fn keeps_near(&self) -> bool {
         self.stealing && !self.slot().expired.load(Relaxed)
+    }
+
+    /// Whether what goes to `place` stays on this worker's own deque.
+    #[inline]
+    pub(crate) fn keeps(&self, place: Place) -> bool {
+        match place {
+            Place::Near => self.keeps_near(),
+            Place::New => self.stealing && (!self.has_inbox || self.keeps_near()),
+            Place::Back | Place::Spent => false,
+        }
     }
 
     #[inline(always)]
@@ -303,6 +346,12 @@ impl Worker {
             self.shared.dropped.add_shared(1);
             drop(entry);
         }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.give_back_leases(self.leases.get());
     }
 }
 

@@ -15,8 +15,13 @@
 use std::{iter, ptr::NonNull};
 
 use crate::{
-    attributes::Rank, entry::Entry, queue::Queue, record::EventKind,
-    sync::atomic::Ordering::Relaxed, worker::Worker, world::Nanos,
+    attributes::Rank,
+    entry::Entry,
+    queue::{Queue, deque::Stealer},
+    record::EventKind,
+    sync::atomic::Ordering::Relaxed,
+    worker::Worker,
+    world::Nanos,
 };
 
 /// The worker looks at the global queue first every so many turns.
@@ -26,6 +31,9 @@ const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
 
 /// Those who have used up a quantum wait while others are served for so many quanta.
 pub(crate) const FAVOUR: Nanos = 16;
+
+/// Fewer entries are left to an owner that is busy with them, for a moment.
+const STEAL_MIN: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 /// So many entries of a worker's own deque join the line when its quantum is spent.
 const JOIN_MAX: usize = 64;
@@ -120,6 +128,7 @@ impl Worker {
     /// The quantum is spent: the head of the line.
     #[cold]
     pub(super) fn next_in_fairness(&self) -> Option<Entry> {
+        self.ring_timers();
         self.join_the_line();
         let others = || {
             self.opened_window(
@@ -185,7 +194,11 @@ impl Worker {
 
     /// Takes from another worker: half of its deque, or of its inbox the first while it can not
     /// serve it.
-    pub(crate) fn steal(&self) -> Option<Entry> {
+    ///
+    /// A `patient` thief leaves a few entries alone once if their owner is just pushing or taking
+    /// some: what was made a moment ago is still in the owner's cache and hands, and comes cheaper
+    /// as part of more.
+    pub(crate) fn steal(&self, patient: bool) -> Option<Entry> {
         let queues = &self.shared.queues;
         let workers = self.shared.slots.len();
         let first = self.dice.borrow_mut().below(workers);
@@ -194,6 +207,7 @@ impl Worker {
             .filter(|v| *v != self.id)
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
+                    && !(patient && self.leaves_alone(deque))
                     && let Some(entry) = deque.steal_half(&self.deque)
                 {
                     self.near.set(0);
@@ -206,6 +220,12 @@ impl Worker {
         self.slot().counters.steals.add(1);
         self.record(EventKind::Steal, entry.peek().map(|strand| strand.header().id));
         self.opened_window(Some(entry))
+    }
+
+    /// Whether there is little on the deque, and it has moved since we last looked.
+    fn leaves_alone(&self, deque: &Stealer<Entry>) -> bool {
+        let pace = deque.pace();
+        deque.len() < STEAL_MIN && self.pace.replace(pace) != pace
     }
 
     /// A batch was in nobody's queue for a moment; whoever looked then must be told.

@@ -32,7 +32,7 @@ impl Worker {
                 searching.give_up(anything, now);
                 return None;
             }
-            if let Some(entry) = self.next().or_else(|| self.steal()) {
+            if let Some(entry) = self.next().or_else(|| self.steal(rounds < SPIN_TIGHT)) {
                 self.slot().begin_work();
                 searching.found_work(anything, now);
                 return Some(entry);

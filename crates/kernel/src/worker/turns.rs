@@ -24,6 +24,10 @@ use crate::{
     world::Nanos,
 };
 
+/// So much of a strand is fetched before its turn: most have no more.
+#[cfg(not(any(loom, shuttle)))]
+const PREFETCH: usize = 256;
+
 /// A turn that is about to be taken.
 pub(crate) enum Begun {
     Strand(StrandRef),
@@ -52,6 +56,18 @@ impl Worker {
         }
     }
 
+    /// Fetches the strand that probably comes after the next: it may have been made on another core.
+    #[inline(always)]
+    fn prefetch(&self) {
+        #[cfg(not(any(loom, shuttle)))]
+        if let Some(guess) = self.deque.guess()
+            // SAFETY: it was written, and whoever takes it only reads it.
+            && let Some(strand) = unsafe { guess.as_ref() }.peek()
+        {
+            crate::sync::prefetch(strand.into_raw().cast(), PREFETCH);
+        }
+    }
+
     /// Runs what comes next from elsewhere, however long that takes to find.
     #[inline(never)]
     pub(super) fn run_next(&self) -> bool {
@@ -75,6 +91,7 @@ impl Worker {
 
     #[inline(never)]
     pub(super) fn run_strand(&self, strand: StrandRef) {
+        self.prefetch();
         let mut next = self.pop(strand);
         while let Some(strand) = next {
             let ended = self.take_strand_turn(strand);

@@ -24,7 +24,9 @@
 //! If `a` went to the stack and `b` to the stack, the stack keeps their order. If `a` went to the
 //! stack and `b` would go to the slot, its sender owns the slot and looks at the stack first: if
 //! `a` is still there it pushes `b` as well. If it is not, a turn has taken `a` to the backlog, and
-//! since rule 2 puts what it finds in the slot behind an older backlog, `a` comes first.
+//! since rule 2 puts what it finds in the slot behind an older backlog, `a` comes first. Whoever has
+//! claimed the strand and sends once more puts the slot's message and its own behind the backlog,
+//! unless something lies on the stack: then it goes there as well.
 //!
 //! Ordering: see [`stack`] for nodes. The slot is written before the strand's entry is pushed, or
 //! under a claim, and read in the turn that follows. A claim may find a filler still at work:

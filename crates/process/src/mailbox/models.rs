@@ -192,6 +192,35 @@ fn handed_off_beside_a_backlog_while_another_sends_is_read_in_order() {
     });
 }
 
+/// A second message goes with a hand-off, beside a sender that fills the slot and pushes.
+#[test]
+fn handed_off_twice_while_another_sends_is_read_in_order() {
+    loom::model(|| {
+        let strand = strand(false);
+        let sender = thread::spawn({
+            let strand = strand.clone();
+            move || {
+                send(&strand, message(1, 0));
+                send(&strand, message(1, 1));
+            }
+        });
+        let settled = |front: &Front| front.mail().is_settled();
+        // SAFETY: in `hand_off_with`.
+        let leave = |front: &Front, m| unsafe { front.mail().leave(m) };
+        let left = strand.hand_off_with(message(0, 0), settled, leave, |front| {
+            // SAFETY: the strand is claimed, and its turn begins afterwards.
+            unsafe { front.mail().leave_more(message(0, 1)) };
+            front.turn(true);
+        });
+        if let Err(first) = left {
+            send(&strand, first);
+            send(&strand, message(0, 1));
+        }
+        sender.join().unwrap();
+        finish(&strand, 4);
+    });
+}
+
 /// Two that hand off at once.
 #[test]
 fn two_hand_off_at_once_and_both_are_read() {

@@ -39,7 +39,7 @@ impl<M: Send> Mailbox<'_, M> {
     /// # Safety
     /// As for `settle`.
     #[inline]
-    unsafe fn with_backlog<R>(&self, user: impl FnOnce(&mut Chain<M>) -> R) -> R {
+    pub(super) unsafe fn with_backlog<R>(&self, user: impl FnOnce(&mut Chain<M>) -> R) -> R {
         self.store.backlog.with_mut(|ends| {
             // SAFETY: by the caller's promise nobody else touches it.
             let ends = unsafe { &mut *ends };
@@ -141,7 +141,7 @@ impl<M: Send> Mailbox<'_, M> {
     /// # Safety
     /// As for `settle`, and the slot is full.
     #[inline]
-    unsafe fn empty_slot(&self) -> M {
+    pub(super) unsafe fn empty_slot(&self) -> M {
         let message = self.store.slot.with_mut(|slot| {
             // SAFETY: by the caller's promise there is a message, and nobody else touches it.
             unsafe { slot.cast::<M>().read() }

@@ -6,7 +6,7 @@ use super::{
     ring::Ring,
     stack::{Pushed, Refused},
 };
-use crate::sync::atomic::Ordering::{Relaxed, Release};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 impl<M: Send> Mailbox<'_, M> {
     /// How many more nodes the stack may have than it may have now.
@@ -96,6 +96,31 @@ impl<M: Send> Mailbox<'_, M> {
         } else {
             // A process that is queued or claimed has not exited, so its stack is open.
             let _ = self.stack.push(message, u32::MAX);
+        }
+    }
+
+    /// Leaves a further message with a strand that the caller has claimed: behind what is there. No
+    /// wake is owed.
+    ///
+    /// # Safety
+    /// The caller has claimed the strand, has left a message with it, and its turn has not begun.
+    #[inline]
+    pub(crate) unsafe fn leave_more(&self, message: M) {
+        if !self.stack.is_empty() {
+            // Some of ours may be among them. Nobody takes them meanwhile, so ours is not the first.
+            let _ = self.stack.push(message, u32::MAX);
+            return;
+        }
+        // Whoever filled the slot before our claim released it.
+        let full = Self::FITS && self.gauge.full.load(Acquire);
+        // SAFETY: by the caller's promise nobody else touches the slot and the backlog.
+        unsafe {
+            self.with_backlog(|backlog| {
+                if full {
+                    backlog.push_back(Node::alone(self.empty_slot()));
+                }
+                backlog.push_back(Node::alone(message));
+            });
         }
     }
 }
