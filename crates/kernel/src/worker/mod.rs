@@ -7,6 +7,7 @@
 //! worker's own deque joins the line, and the worker serves the head of it. So strands that wake
 //! or hand off to each other can not starve a third.
 
+mod branches;
 mod held;
 pub(crate) mod next;
 mod search;
@@ -58,6 +59,8 @@ pub(crate) struct Worker {
     deque: Deque<Entry>,
     dice: RefCell<Dice>,
     stealing: bool,
+    /// Whether a turn may leave branches to others.
+    forks: bool,
     has_inbox: bool,
     /// Every turn is timed, not one in so many.
     exact: bool,
@@ -77,6 +80,8 @@ pub(crate) struct Worker {
     favoured: Cell<Nanos>,
     /// A strand that this turn has claimed, to run next. Its turn is ours.
     held: Cell<Option<StrandRef>>,
+    /// Turns that are nested in the one that this worker is in, while it waits for a branch.
+    inside: Cell<u32>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
     /// References to the runtime that strands have given back, for new ones: counting them anew
@@ -135,6 +140,7 @@ pub(crate) fn sampled(worker: Option<&Worker>) -> bool {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, id: usize, deque: Deque<Entry>, seed: u64) -> Worker {
         let stealing = shared.config.discipline == Discipline::Stealing;
+        let forks = stealing && !shared.is_simulated();
         let has_inbox = !shared.queues.inboxes.is_empty();
         let exact = matches!(shared.config.placement, Placement::Fastest);
         Worker {
@@ -144,6 +150,7 @@ impl Worker {
             deque,
             dice: RefCell::new(Dice::seeded(seed)),
             stealing,
+            forks,
             has_inbox,
             exact,
             near: Cell::new(0),
@@ -154,6 +161,7 @@ impl Worker {
             fresh: Cell::new(false),
             favoured: Cell::new(0),
             held: Cell::new(None),
+            inside: Cell::new(0),
             outer: AtomicPtr::new(ptr::null_mut()),
             spare: RefCell::new(Vec::new()),
             coarse: Cell::new((u64::MAX, 0)),
@@ -288,8 +296,7 @@ impl Worker {
     /// Drops what is left on the worker's own deque.
     pub(crate) fn clear(&self) {
         while let Some(entry) = self.deque.pop() {
-            self.shared.dropped.add_shared(1);
-            drop(entry);
+            self.shared.let_go(entry);
         }
     }
 }

@@ -139,7 +139,8 @@ impl Worker {
     #[cold]
     pub(super) fn join_the_line(&self) {
         let near = self.near.get();
-        if near == 0 {
+        // Inside of a turn that waits, some of it is that turn's own.
+        if near == 0 || self.inside.get() > 0 {
             return;
         }
         let line = self.inbox().unwrap_or(&self.shared.queues.global);
@@ -186,6 +187,11 @@ impl Worker {
     /// Takes from another worker: half of its deque, or of its inbox the first while it can not
     /// serve it.
     pub(crate) fn steal(&self) -> Option<Entry> {
+        self.opened_window(self.rob())
+    }
+
+    /// As `steal`, for a turn that is nested in another and shares its quantum.
+    pub(super) fn rob(&self) -> Option<Entry> {
         let queues = &self.shared.queues;
         let workers = self.shared.slots.len();
         let first = self.dice.borrow_mut().below(workers);
@@ -194,7 +200,7 @@ impl Worker {
             .filter(|v| *v != self.id)
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
-                    && let Some(entry) = deque.steal_half(&self.deque)
+                    && let Some(entry) = deque.steal_half(&self.deque, Entry::is_branch)
                 {
                     self.near.set(0);
                     self.batch_arrived();
@@ -205,7 +211,7 @@ impl Worker {
             })?;
         self.slot().counters.steals.add(1);
         self.record(EventKind::Steal, entry.peek().map(|strand| strand.header().id));
-        self.opened_window(Some(entry))
+        Some(entry)
     }
 
     /// A batch was in nobody's queue for a moment; whoever looked then must be told.

@@ -10,10 +10,10 @@ use crate::{
 };
 
 /// Rounds of searching: so many tight, so many with a thread yield, then park.
-const SPIN_TIGHT: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 4 };
+pub(super) const SPIN_TIGHT: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 4 };
 /// Pauses in the first tight round, twice as many in each further one.
-const PAUSES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
-const SPIN_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
+pub(super) const PAUSES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
+pub(super) const SPIN_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 impl Worker {
     /// Searches until there is something to run. `None`: something is asked instead.

@@ -66,7 +66,7 @@ impl Worker {
 
     /// Runs an entry, and whatever is handed off to after it.
     #[inline(always)]
-    fn run(&self, entry: Opened) {
+    pub(super) fn run(&self, entry: Opened) {
         match entry {
             Opened::Job(job) => self.take_job_turn(job),
             Opened::Strand(strand) => self.run_strand(strand),
