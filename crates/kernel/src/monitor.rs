@@ -79,13 +79,13 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 
 /// Whether somebody waits in the line behind one who has used up a quantum before.
 fn keeps_waiting(shared: &Shared) -> bool {
-    !shared.queues.global.is_empty() && shared.slots.iter().any(|slot| slot.is_in_spent_turn())
+    !shared.queues.lines_are_empty() && shared.slots.iter().any(|slot| slot.is_in_spent_turn())
 }
 
 /// Raises the flags of those whose window is older than a quantum.
 fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
     let quantum = shared.config.quantum;
-    let somebody_waits = !shared.queues.global.is_empty();
+    let somebody_waits = !shared.queues.lines_are_empty();
     for (worker, (slot, seen)) in shared.slots.iter().zip(watched).enumerate() {
         see_to_the_spent(shared, slot, seen, now);
         let window = slot.window.load(Relaxed);

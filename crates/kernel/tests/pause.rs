@@ -216,3 +216,27 @@ fn paused_simulated_worker_takes_nothing() {
     let turns: Vec<u64> = simulation.metrics().workers.iter().map(|one| one.turns).collect();
     assert_eq!((turns[1], turns.iter().sum::<u64>()), (0, 100));
 }
+
+/// Strands that yield wait in a line of their worker; others serve it when that worker pauses.
+#[test]
+fn what_yielded_on_a_worker_that_pauses_goes_on_elsewhere() {
+    let runtime = real(Runtime::builder().workers(2));
+    pause_one(&runtime, 1);
+    let gate = Gate::default();
+    let mut joins: Vec<_> = (0..100)
+        .map(|_| {
+            let (gate, mut left) = (gate.clone(), 1000);
+            let body = move |_: &mut Turn<'_>| {
+                gate.pass();
+                left -= 1;
+                if left == 0 { Step::End(()) } else { Step::Yield }
+            };
+            runtime.strand().start(body).unwrap().1
+        })
+        .collect();
+    gate.open();
+    until(|| runtime.metrics().workers[0].turns > 500);
+    pause_one(&runtime, 0);
+    runtime.resume_worker(WorkerId::new(1)).unwrap();
+    joins.iter_mut().for_each(|join| join.join().unwrap());
+}

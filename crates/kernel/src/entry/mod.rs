@@ -68,6 +68,28 @@ impl Entry {
         lanes::assemble(None, payload, mem::size_of::<usize>())
     }
 
+    /// The entry of a strand, with the number of those that had arrived elsewhere before it.
+    #[inline(always)]
+    pub(crate) fn strand_since(strand: StrandRef, arrivals: usize) -> Entry {
+        let mut payload = Payload::uninit();
+        let words = payload.as_mut_ptr().cast::<usize>();
+        // SAFETY: the first two words of five.
+        unsafe {
+            words.write(strand.into_raw() as usize);
+            words.add(1).write(arrivals);
+        }
+        lanes::assemble(None, payload, 2 * mem::size_of::<usize>())
+    }
+
+    /// The number in an entry of [`Entry::strand_since`].
+    ///
+    /// # Safety
+    /// It is one.
+    pub(crate) unsafe fn arrivals(&self) -> usize {
+        // SAFETY: by the caller's promise.
+        unsafe { self.payload.as_ptr().cast::<usize>().add(1).read() }
+    }
+
     /// A job, in place if it fits.
     #[inline(always)]
     pub(crate) fn job<F: FnOnce(&mut Turn<'_>) + Send + 'static>(job: F) -> Entry {

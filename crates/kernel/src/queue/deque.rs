@@ -378,11 +378,11 @@ impl<T> Stealer<T> {
 pub(crate) const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 impl<T> super::line::Line<T> {
-    /// The next entry of the line; a batch behind it goes to `own`, oldest on top.
+    /// The next entry of the line; a batch behind it goes to `own`, oldest on top, `most` in all.
     #[inline]
-    pub(crate) fn take_batch(&self, own: &Deque<T>) -> Option<T> {
+    pub(crate) fn take_batch(&self, own: &Deque<T>, most: usize) -> Option<T> {
         own.reserve(BATCH);
-        self.take(BATCH, |batch| {
+        self.take(most.min(BATCH), |batch| {
             let oldest = batch.next();
             // SAFETY: `adopt` gives places of its own.
             own.adopt(batch.len(), |to| unsafe { batch.move_to(to) });

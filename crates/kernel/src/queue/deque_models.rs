@@ -187,7 +187,7 @@ fn batch_moved_while_another_parks_is_seen_by_it() {
                 loop {
                     let found = pool
                         .global
-                        .take_batch(&mine)
+                        .take_batch(&mine, BATCH)
                         .or_else(|| pool.stealer.steal_half(&mine, |_| false));
                     if found.is_some() {
                         searching.found_work(anything, || 0);
@@ -201,7 +201,7 @@ fn batch_moved_while_another_parks_is_seen_by_it() {
             }
         });
         // This worker moves a batch, then is busy for ever with the first of it.
-        if pool.global.take_batch(&deque).is_some() {
+        if pool.global.take_batch(&deque, BATCH).is_some() {
             pool.ran.fetch_add(1, Relaxed);
             let _ = pool.idle.placed(|| 0);
             other.join().unwrap();

@@ -40,7 +40,7 @@ fn batch_from_a_line_is_taken_oldest_first() {
     let (line, deque) = (Line::new(1), Deque::new());
     (0..100).for_each(|i| line.push(i));
     let mut all = Vec::new();
-    while let Some(first) = line.take_batch(&deque) {
+    while let Some(first) = line.take_batch(&deque, BATCH) {
         all.push(first);
         assert!(deque.len() <= BATCH);
         all.extend(std::iter::from_fn(|| deque.pop()));

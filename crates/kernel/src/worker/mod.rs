@@ -67,6 +67,9 @@ pub(crate) struct Worker {
     /// How many entries on the deque our own turns have put there; those below came as a batch.
     /// Too high where thieves took some of them.
     near: Cell<usize>,
+    /// Batches taken from lines, and whose back line to take from, since it is longer than ours.
+    batches: Cell<u32>,
+    helps: Cell<Option<usize>>,
     /// Turns until the global queue comes first.
     countdown: Cell<u32>,
     /// Operations spent in this window.
@@ -154,6 +157,8 @@ impl Worker {
             has_inbox,
             exact,
             near: Cell::new(0),
+            batches: Cell::new(0),
+            helps: Cell::new(None),
             countdown: Cell::new(next::GLOBAL_EVERY),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),

@@ -78,7 +78,7 @@ impl Worker {
     pub(super) fn may_take_anything(&self) -> bool {
         let queues = &self.shared.queues;
         self.slot().asked() != 0
-            || !queues.global.is_empty()
+            || !queues.lines_are_empty()
             || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
             || queues.stealers.iter().any(|deque| !deque.is_empty())
             || queues.inboxes.iter().enumerate().any(|(owner, inbox)| {
