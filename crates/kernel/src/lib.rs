@@ -57,6 +57,7 @@
 //! reported, while the others take over what waits). Blocking inside a turn blocks its worker.
 
 mod attributes;
+mod branch;
 mod cancel;
 mod damper;
 mod entry;

@@ -424,10 +424,26 @@ impl Shared {
         let outer = EMPTYING.with(|emptying| emptying.replace(self));
         if !ptr::eq(outer, self) {
             while let Some(entry) = self.queues.take_any() {
-                self.dropped.add_shared(1);
-                drop(entry);
+                self.let_go(entry);
             }
         }
         EMPTYING.with(|emptying| emptying.set(outer));
+    }
+
+    /// Drops an entry that nobody will run. A branch goes back to its joiner instead.
+    pub(crate) fn let_go(&self, entry: Entry) {
+        if !entry.is_branch() {
+            self.dropped.add_shared(1);
+        }
+        drop(entry);
+    }
+
+    /// Brings a worker out, wherever in its waiting it is.
+    #[cold]
+    pub(crate) fn bring_out(&self, worker: usize) {
+        self.idle.call(worker);
+        if let Some(thread) = &*self.slots[worker].thread.lock() {
+            thread.unpark();
+        }
     }
 }

@@ -362,10 +362,11 @@ impl Handle {
         let slot = &self.shared.slots[worker];
         if slot.is_paused() {
             WorkerState::Paused
+        } else if slot.is_in_turn() {
+            // It may be parked in it, and wait for a branch.
+            WorkerState::Running(self.shared.name_of(slot.strand.load(Relaxed)))
         } else if self.shared.idle.is_parked(worker) {
             WorkerState::Idle
-        } else if slot.is_in_turn() {
-            WorkerState::Running(self.shared.name_of(slot.strand.load(Relaxed)))
         } else if self.shared.idle.is_closed() {
             WorkerState::Stopped
         } else {

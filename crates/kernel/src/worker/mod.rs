@@ -7,6 +7,7 @@
 //! worker's own deque joins the line, and the worker serves the head of it. So strands that wake
 //! or hand off to each other can not starve a third.
 
+mod branches;
 mod held;
 mod look;
 pub(crate) mod next;
@@ -59,12 +60,17 @@ pub(crate) struct Worker {
     deque: Deque<Entry>,
     dice: RefCell<Dice>,
     stealing: bool,
+    /// Whether a turn may leave branches to others.
+    forks: bool,
     has_inbox: bool,
     /// Every turn is timed, not one in so many.
     exact: bool,
     /// How many entries on the deque our own turns have put there; those below came as a batch.
     /// Too high where thieves took some of them.
     near: Cell<usize>,
+    /// Batches taken from lines, and whose back line to take from, since it is longer than ours.
+    batches: Cell<u32>,
+    helps: Cell<Option<usize>>,
     /// Turns until the global queue comes first.
     countdown: Cell<u32>,
     /// Operations spent in this window.
@@ -78,6 +84,8 @@ pub(crate) struct Worker {
     favoured: Cell<Nanos>,
     /// A strand that this turn has claimed, to run next. Its turn is ours.
     held: Cell<Option<StrandRef>>,
+    /// Turns that are nested in the one that this worker is in, while it waits for a branch.
+    inside: Cell<u32>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
     /// Leases for new strands.
@@ -141,6 +149,7 @@ pub(crate) fn sampled(worker: Option<&Worker>) -> bool {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, id: usize, deque: Deque<Entry>, seed: u64) -> Worker {
         let stealing = shared.config.discipline == Discipline::Stealing;
+        let forks = stealing && !shared.is_simulated();
         let has_inbox = !shared.queues.inboxes.is_empty();
         let exact = matches!(shared.config.placement, Placement::Fastest);
         Worker {
@@ -150,9 +159,12 @@ impl Worker {
             deque,
             dice: RefCell::new(Dice::seeded(seed)),
             stealing,
+            forks,
             has_inbox,
             exact,
             near: Cell::new(0),
+            batches: Cell::new(0),
+            helps: Cell::new(None),
             countdown: Cell::new(next::GLOBAL_EVERY),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
@@ -160,6 +172,7 @@ impl Worker {
             fresh: Cell::new(false),
             favoured: Cell::new(0),
             held: Cell::new(None),
+            inside: Cell::new(0),
             outer: AtomicPtr::new(ptr::null_mut()),
             leases: Cell::new(0),
             stock: Stock::new(),
@@ -343,8 +356,7 @@ impl Worker {
     /// Drops what is left on the worker's own deque.
     pub(crate) fn clear(&self) {
         while let Some(entry) = self.deque.pop() {
-            self.shared.dropped.add_shared(1);
-            drop(entry);
+            self.shared.let_go(entry);
         }
     }
 }

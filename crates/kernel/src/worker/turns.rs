@@ -82,7 +82,7 @@ impl Worker {
 
     /// Runs an entry, and whatever is handed off to after it.
     #[inline(always)]
-    fn run(&self, entry: Opened) {
+    pub(super) fn run(&self, entry: Opened) {
         match entry {
             Opened::Job(job) => self.take_job_turn(job),
             Opened::Strand(strand) => self.run_strand(strand),
@@ -125,6 +125,17 @@ impl Worker {
     }
 
     fn to_the_back(&self, strand: StrandRef, place: Place) {
+        // In a simulation, within a turn that has used time, it would be too early.
+        if place == Place::Back
+            && self.turn_nanos() == 0
+            && let Some(back) = self.shared.queues.backs.get(self.id)
+            && let Queue::Fifo(global) = &*self.shared.queues.global
+        {
+            self.slot().counters.wakes.add(1);
+            self.record(EventKind::Wake, Some(strand.header().id));
+            back.push(Entry::strand_since(strand, global.arrivals()));
+            return self.shared.placed_near();
+        }
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank;
         self.shared.place_in(Some(self), Entry::strand(strand), &rank, place);
