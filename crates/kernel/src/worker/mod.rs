@@ -9,6 +9,7 @@
 
 mod branches;
 mod held;
+mod kept;
 mod look;
 pub(crate) mod next;
 mod search;
@@ -71,6 +72,9 @@ pub(crate) struct Worker {
     /// Batches taken from lines, and whose back line to take from, since it is longer than ours.
     batches: Cell<u32>,
     helps: Cell<Option<usize>>,
+    /// How often we went to the line, and who was kept from what waits there, and in which window.
+    asides: Cell<u32>,
+    kept: Cell<Option<(usize, u64)>>,
     /// Turns until the global queue comes first.
     countdown: Cell<u32>,
     /// Operations spent in this window.
@@ -165,6 +169,8 @@ impl Worker {
             near: Cell::new(0),
             batches: Cell::new(0),
             helps: Cell::new(None),
+            asides: Cell::new(0),
+            kept: Cell::new(None),
             countdown: Cell::new(next::GLOBAL_EVERY),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),

@@ -13,7 +13,8 @@
 //! are served in one order of arrival. Each worker has as many turns to give as any other, so the
 //! bound on waiting holds if no back line is much longer than another: every few batches a worker
 //! compares its own with another's, and takes from that one as long as it is the longer by far.
-//! With nothing else to do it takes from any.
+//! With nothing else to do it takes from any. All this is for workers that come to what waits for
+//! them; see [`kept`](super::kept) for the others.
 //!
 //! Who has used up a quantum waits in a line of its own, so that those who want a short turn now and
 //! then do not wait for a whole quantum of each who never ends. It is served when nothing else
@@ -122,12 +123,13 @@ impl Worker {
         let entry = self
             .inbox()
             .and_then(Queue::pop)
+            .or_else(|| self.batch_of_one_who_is_kept())
             .or_else(|| self.line_to_serve().and_then(|(line, most)| self.take_batch(line, most)))
             .or_else(|| self.take_from_the_lines_of_others());
         self.opened_window(entry).or_else(|| self.head_of_spent())
     }
 
-    fn take_batch(&self, line: &Line<Entry>, most: usize) -> Option<Entry> {
+    pub(super) fn take_batch(&self, line: &Line<Entry>, most: usize) -> Option<Entry> {
         let entry = line.take_batch(&self.deque, most)?;
         self.near.set(0);
         self.batch_arrived();
@@ -205,7 +207,8 @@ impl Worker {
         self.join_the_line();
         let others = || {
             self.opened_window(
-                self.head_of_batch()
+                self.entry_of_one_who_is_kept()
+                    .or_else(|| self.head_of_batch())
                     .or_else(|| self.head_of_line())
                     .or_else(|| self.oldest())
                     .or_else(|| self.take_from_the_lines_of_others()),
@@ -290,18 +293,27 @@ impl Worker {
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
                     && !(patient && self.leaves_alone(deque))
-                    && let Some(entry) = deque.steal_half(&self.deque, Entry::is_branch)
+                    && let Some(entry) = self.take_half(deque)
                 {
-                    self.near.set(0);
-                    self.batch_arrived();
                     return Some(entry);
                 }
                 let inbox = queues.inboxes.get(victim)?;
                 if self.shared.slots[victim].is_occupied() { inbox.pop() } else { None }
             })?;
+        self.note_steal(&entry);
+        Some(entry)
+    }
+
+    pub(super) fn take_half(&self, deque: &Stealer<Entry>) -> Option<Entry> {
+        let entry = deque.steal_half(&self.deque, Entry::is_branch)?;
+        self.near.set(0);
+        self.batch_arrived();
+        Some(entry)
+    }
+
+    pub(super) fn note_steal(&self, entry: &Entry) {
         self.slot().counters.steals.add(1);
         self.record(EventKind::Steal, entry.peek().map(|strand| strand.header().id));
-        Some(entry)
     }
 
     /// Whether there is little on the deque, and it has moved since we last looked.
