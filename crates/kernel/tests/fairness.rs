@@ -254,6 +254,76 @@ fn woken_among_n_of_all_kinds_starts_within_n_quanta() {
     }
 }
 
+/// A strand that uses up its turn, then makes `many` that note how long they waited, for ever.
+fn makes_late(handle: &Handle, many: u32, waits: &Log<Duration>) {
+    let (own, waits) = (handle.clone(), waits.clone());
+    let body = move |turn: &mut Turn<'_>| -> Step<()> {
+        while !turn.expired() {
+            turn.spend(1000);
+        }
+        for _ in 0..many {
+            let (made, waits) = (turn.now(), waits.clone());
+            let body = move |turn: &mut Turn<'_>| -> Step<()> {
+                waits.push(turn.now() - made);
+                Step::End(())
+            };
+            own.strand().start(body).unwrap();
+        }
+        Step::Yield
+    };
+    handle.strand().start(body).unwrap();
+}
+
+/// New strands stay with their maker, also when its quantum is spent. They join the line when its turn
+/// is over, some at a time.
+#[test]
+fn made_by_a_turn_that_is_spent_starts_within_n_quanta() {
+    for (workers, n, many) in [(1, 20, 1), (1, 10, 100), (3, 20, 1), (3, 10, 100)] {
+        each_seed(3, |seed| {
+            let mut simulation = simulated(workers, seed);
+            let waits = Log::new();
+            (0..workers as u32 * n).for_each(|_| hog(&simulation));
+            makes_late(&simulation, many, &waits);
+            simulation.run_for(FULL_TURN * (n + many) * 4);
+            let waits = waits.all();
+            assert!(waits.len() as u32 >= 2 * many, "only {} have started", waits.len());
+            let longest = waits.into_iter().max().unwrap();
+            let batch = if workers == 1 { 0 } else { 16 };
+            let bound = FULL_TURN * (n + many + (n + many) / 16 + 2 + batch);
+            assert!(
+                longest <= bound,
+                "{workers} workers, n = {n}, {many} made at once: waited for {longest:?}, not {bound:?}"
+            );
+        });
+    }
+}
+
+/// Each uses up its turn and makes the next, which stays on the deque on top of the one that waits.
+#[test]
+fn strands_that_make_the_next_when_they_are_spent_do_not_starve_another() {
+    fn again(handle: Handle) {
+        let own = handle.clone();
+        let body = move |turn: &mut Turn<'_>| -> Step<()> {
+            turn.simulate(QUANTUM * 2);
+            again(own.clone());
+            Step::End(())
+        };
+        handle.strand().start(body).unwrap();
+    }
+    let mut simulation = simulated(1, 0);
+    let (started, handle) = (Log::new(), simulation.handle());
+    let theirs = started.clone();
+    simulation
+        .submit(move |turn| {
+            turn.submit(move |turn| theirs.push(turn.now()));
+            again(handle);
+        })
+        .unwrap();
+    simulation.run_for(QUANTUM * 200);
+    let at = started.all().first().copied().expect("it was not starved");
+    assert!(at <= QUANTUM * 4, "it started only after {at:?}");
+}
+
 /// The strand waits in line, is claimed out of it by a hand-off, and yields: its entry is then
 /// older than its turn in line, and is moved to the back once.
 #[test]
