@@ -244,7 +244,9 @@ impl Handle {
         Timer::start(&self.shared, after, strand)
     }
 
-    /// Calls a function after a time, from the thread that looks after timers: it should be short.
+    /// Calls a function after a time. It should be short, and must not wait for others: the thread
+    /// that looks after timers calls it, or a worker between two turns, and all later timers wait
+    /// until it has returned.
     ///
     /// # Errors
     /// If the runtime has stopped.

@@ -56,13 +56,16 @@ struct State {
     /// When the monitor looks next by itself; `MAX` if it does not.
     watched: Nanos,
     monitor: Option<Thread>,
+    /// Somebody rings what was due: the monitor, or a worker.
+    ringing: bool,
     closed: bool,
 }
 
 impl Default for Timers {
     fn default() -> Timers {
         let wheel = Wheel::new();
-        let state = State { wheel, watched: Nanos::MAX, monitor: None, closed: false };
+        let state =
+            State { wheel, watched: Nanos::MAX, monitor: None, ringing: false, closed: false };
         Timers { state: Mutex::new(state), soonest: AtomicU64::new(Nanos::MAX) }
     }
 }
@@ -128,26 +131,36 @@ impl Timers {
     /// than `pause` from now if something rang, so that a dense stream of timers is taken in
     /// handfuls.
     pub(crate) fn fire(&self, now: Nanos, pause: Nanos) -> Option<Nanos> {
-        let due;
-        let next = {
-            let mut state = self.state.lock();
-            due = self.take_due(&mut state, now);
-            let soonest = if due.is_empty() { now } else { now.saturating_add(pause) };
-            let next = state.wheel.next().map(|next| next.max(soonest));
-            state.watched = next.unwrap_or(Nanos::MAX);
-            next
-        };
-        for alarm in due {
-            alarm.ring();
-        }
+        let mut state = self.state.lock();
+        let due = self.take_due(&mut state, now);
+        let rings = due.as_ref().is_none_or(|due| !due.is_empty());
+        let soonest = if rings { now.saturating_add(pause) } else { now };
+        let next = state.wheel.next().map(|next| next.max(soonest));
+        state.watched = next.unwrap_or(Nanos::MAX);
+        drop(state);
+        self.ring_all(due);
         next
     }
 
-    fn take_due(&self, state: &mut State, now: Nanos) -> Vec<Alarm> {
+    /// What is due, for the caller to ring. `None`: somebody else is about to ring what was due
+    /// before, and this would overtake it.
+    fn take_due(&self, state: &mut State, now: Nanos) -> Option<Vec<Alarm>> {
+        if state.ringing {
+            return None;
+        }
         let mut due = Vec::new();
         state.wheel.advance(now, |alarm| due.push(alarm));
+        state.ringing = !due.is_empty();
         self.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
-        due
+        Some(due)
+    }
+
+    fn ring_all(&self, due: Option<Vec<Alarm>>) {
+        let due = due.unwrap_or_default();
+        if !due.is_empty() {
+            due.into_iter().for_each(Alarm::ring);
+            self.state.lock().ringing = false;
+        }
     }
 
     /// Whether something may be due. Who adds a timer at this moment may not be seen yet.
@@ -160,9 +173,7 @@ impl Timers {
     /// time it has said.
     pub(crate) fn ring(&self, now: Nanos) {
         let due = self.take_due(&mut self.state.lock(), now);
-        for alarm in due {
-            alarm.ring();
-        }
+        self.ring_all(due);
     }
 
     /// From now on this thread is unparked when an earlier timer is added.
@@ -250,5 +261,45 @@ impl Drop for Timer {
 impl fmt::Debug for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::{
+        sync::{Arc, mpsc},
+        thread,
+    };
+
+    use super::*;
+
+    /// A worker has taken a timer out and is kept off its core: the monitor does not overtake it.
+    #[test]
+    fn due_while_somebody_else_rings_waits_for_that_one() {
+        let timers = Arc::new(Timers::default());
+        let (rung, order) = mpsc::channel();
+        let (begun, begins) = mpsc::channel();
+        let (go_on, waits) = mpsc::channel::<()>();
+        let (first, second) = (rung.clone(), rung);
+        let slow = move || {
+            begun.send(()).unwrap();
+            waits.recv().unwrap();
+            first.send(1).unwrap();
+        };
+        timers.add(1, Alarm::Call(Box::new(slow))).unwrap();
+        timers.add(2, Alarm::Call(Box::new(move || second.send(2).unwrap()))).unwrap();
+        let worker = thread::spawn({
+            let timers = timers.clone();
+            move || timers.ring(1)
+        });
+        begins.recv().unwrap();
+        assert_eq!(timers.fire(2, 50), Some(52), "it looks again soon");
+        timers.ring(2);
+        assert!(order.try_recv().is_err(), "the second one has overtaken the first");
+        go_on.send(()).unwrap();
+        worker.join().unwrap();
+        assert!(timers.is_due(2));
+        timers.ring(2);
+        assert_eq!(order.try_iter().collect::<Vec<_>>(), [1, 2]);
     }
 }
