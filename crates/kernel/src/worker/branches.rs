@@ -156,11 +156,14 @@ impl Worker {
     fn run_inside(&self, entry: Opened) {
         let slot = self.slot();
         let strand = slot.strand.load(Relaxed);
+        // A job would pass for a turn of the strand, and claim somebody whom nobody runs.
+        slot.strand.store(0, Relaxed);
         let (held, fresh) = (self.held.take(), self.fresh.replace(false));
         self.inside.set(self.inside.get() + 1);
         self.run(entry);
         self.inside.set(self.inside.get() - 1);
-        self.held.set(held);
+        let left = self.held.replace(held);
+        assert!(left.is_none(), "a turn has ended, and whom it had claimed was not run");
         self.fresh.set(fresh);
         slot.strand.store(strand, Relaxed);
         if self.has_inbox {
