@@ -11,6 +11,7 @@ use std::{
 use kernel::{Handle, JoinError, OpenBody, Step, StrandWith, Turn};
 
 use crate::{
+    cancelled,
     context::Context,
     core::{CANCELLED, CROWDED, Core, FOREIGN, Front, TRAPS},
     ending,
@@ -149,7 +150,7 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
                 continue;
             }
             Signal::Cancel if core.has(CANCELLED) => continue,
-            Signal::Cancel => core.set(CANCELLED, true),
+            Signal::Cancel => cancelled::hear(core),
             _ => {}
         }
         core.with_news(|news| news.hear(signal, messages));

@@ -1,11 +1,12 @@
 //! What a process may do: its own side of its address.
 
-use std::{fmt, future::poll_fn, mem::ManuallyDrop, sync::Arc, task::Poll, time::Duration};
+use std::{fmt, future::poll_fn, mem::ManuallyDrop, sync::Arc, task::Waker, time::Duration};
 
 use kernel::{Handle, Sleep, StrandWith, Timeout};
 
 use crate::{
     addr::Addr,
+    cancelled,
     core::{self, CANCELLED, Core, Front, TRAPS},
     exit::ExitReason,
     link,
@@ -150,9 +151,12 @@ impl<M: Send + 'static> Context<M> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn cancelled(&self) {
-        // A signal brings a turn, which polls this once more.
-        let asked = || if self.is_cancelled() { Poll::Ready(()) } else { Poll::Pending };
-        poll_fn(|_| asked()).await;
+        let mut wait = cancelled::Wait::new(self.core());
+        poll_fn(|task| {
+            let foreign = |own: &Waker| !own.will_wake(task.waker());
+            wait.poll(self.own.with_waker(foreign).then(|| task.waker()))
+        })
+        .await;
     }
 
     /// From now on, exits of links come as [`Event::Exit`](crate::Event::Exit), and do not end

@@ -153,6 +153,8 @@ pub(crate) struct State {
     pub(crate) news: News,
     /// Those who wait for room in the mailbox.
     pub(crate) senders: Seats,
+    /// Those who wait for the request to end with wakers that are not the strand's.
+    pub(crate) asked: Seats,
     /// Whoever receives, if it waits with a waker that is not the strand's.
     pub(crate) foreign: Option<Waker>,
     pub(crate) name: Option<std::sync::Arc<str>>,

@@ -106,6 +106,8 @@ fn tell(own: &StrandWith<Core>, mut state: State, reason: &ExitReason) {
     }
     // They try again, and find the mailbox closed.
     state.senders.call_all().for_each(wake);
+    // Those inside are gone, or will never be asked. Their wakers are anybody's code.
+    contain(|| drop((state.asked, state.foreign)));
 }
 
 /// Wakes by anybody's waker: its panic is neither ours nor that of those who come after it.

@@ -79,6 +79,7 @@ mod addr;
 mod blocking;
 mod body;
 mod call;
+mod cancelled;
 mod context;
 mod core;
 mod dispatch;

@@ -1,4 +1,4 @@
-//! Those who wait for room in a mailbox: each has a seat with its waker, and gives it back.
+//! Those who wait for something of a process: each has a seat with its waker, and gives it back.
 //!
 //! What is done with seats is done under a lock, and wakers are anybody's code: they are cloned
 //! before, and woken or dropped afterwards. So whatever takes one out returns it.

@@ -4,11 +4,11 @@
 mod common;
 
 use std::{
-    future::Future,
-    pin::Pin,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     task::{self, Poll, RawWaker, RawWakerVTable, Wake, Waker},
     thread,
@@ -92,6 +92,79 @@ fn process_that_receives_with_one_foreign_waker_after_the_other_keeps_the_last()
     process.send(()).unwrap();
     simulation.run();
     assert_eq!(Arc::strong_count(&held), 1);
+}
+
+/// A set of futures polls each of them only if that one's own waker was woken.
+struct Member {
+    woken: AtomicBool,
+    set: Mutex<Option<Waker>>,
+}
+
+impl Wake for Member {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Relaxed);
+        let set = self.set.lock().unwrap().take();
+        set.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Waits for a future as the only member of a set.
+async fn in_a_set<F: Future>(future: F) -> F::Output {
+    let member = Arc::new(Member { woken: AtomicBool::new(true), set: Mutex::default() });
+    let waker = Waker::from(member.clone());
+    let mut future = pin!(future);
+    poll_fn(|task| {
+        *member.set.lock().unwrap() = Some(task.waker().clone());
+        if !member.woken.swap(false, Relaxed) {
+            return Poll::Pending;
+        }
+        future.as_mut().poll(&mut task::Context::from_waker(&waker))
+    })
+    .await
+}
+
+#[test]
+fn cancelled_in_sets_of_futures_is_told_to_all_of_them() {
+    let mut simulation = simulation();
+    let (tell, told) = channel();
+    let process = simulation.spawn_process(move |ctx: Context<()>| async move {
+        let (mut one, mut other) =
+            (pin!(in_a_set(ctx.cancelled())), pin!(in_a_set(ctx.cancelled())));
+        let (mut first, mut second) = (false, false);
+        poll_fn(|task| {
+            first = first || one.as_mut().poll(task).is_ready();
+            second = second || other.as_mut().poll(task).is_ready();
+            if first && second { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        tell.send(()).unwrap();
+    });
+    let process = process.unwrap();
+    simulation.run();
+    assert_eq!(told.all().len(), 0);
+    process.cancel();
+    simulation.run();
+    assert_eq!(told.all().len(), 1, "one of them was not woken");
+}
+
+#[test]
+fn cancelled_that_is_abandoned_leaves_no_waker() {
+    let mut simulation = simulation();
+    let counts = Arc::new(Counts::default());
+    let theirs = counts.clone();
+    let process = simulation.spawn_process(move |mut ctx: Context<()>| async move {
+        for _ in 0..100 {
+            let waker = theirs.clone().into();
+            assert!(poll(&mut pin!(ctx.cancelled()), &waker).is_pending());
+        }
+        assert_eq!(Arc::strong_count(&theirs), 2, "ours and theirs");
+        ctx.receive().await;
+    });
+    let process = process.unwrap();
+    simulation.run();
+    process.cancel();
+    simulation.run();
+    assert_eq!((Arc::strong_count(&counts), counts.0.load(Relaxed)), (1, 0));
 }
 
 /// A waker that calls back whenever it is cloned, woken or dropped.
