@@ -1,6 +1,12 @@
 //! What a strand or a job may do in its turn.
 
-use std::{fmt, mem, panic, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    mem::{self, ManuallyDrop},
+    panic,
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     attributes::{Attributes, WorkerId},
@@ -161,7 +167,9 @@ impl<'a> Turn<'a> {
         if !worker.may_fork() {
             return self.join_in_place(here, there);
         }
-        let branch = Branch::new(worker, self.strand, &raw const there);
+        // Whoever runs it elsewhere moves it out, and here it is not even moved then.
+        let there = ManuallyDrop::new(there);
+        let branch = Branch::new(worker, self.strand, &raw const *there);
         // From here on the frame must not be left before the branch is ours or settled.
         let guard = panics::MustNotUnwind;
         // SAFETY: it is the only one, and the frame is there until we have it back, or whoever has
@@ -171,13 +179,12 @@ impl<'a> Turn<'a> {
         let ours = worker.reclaim(place) || worker.wait_for(branch.latch()) == Settled::Returned;
         mem::forget(guard);
         if ours {
+            let there = ManuallyDrop::into_inner(there);
             match here {
                 Ok(here) => (here, there(self)),
                 Err(payload) => self.go_on_panicking(payload, there),
             }
         } else {
-            // Whoever ran it has moved it out.
-            mem::forget(there);
             // SAFETY: it is done, and its result is taken once.
             both(here, unsafe { branch.result() })
         }

@@ -182,7 +182,8 @@ unsafe fn run_or_drop<F: FnOnce(&mut Turn<'_>)>(
     }
 }
 
-/// SAFETY: `payload` holds what `Entry::branch` wrote, and nobody uses it afterwards.
+/// SAFETY: `payload` holds what `Entry::write_branch` wrote, and nobody uses it afterwards.
+#[inline(never)] // One address, by which a branch is told from a job.
 unsafe fn run_or_give_back(payload: *mut Payload, turn: Option<&mut Turn<'_>>) {
     // SAFETY: by the caller's promise.
     let branch = unsafe { payload.cast::<*const Head>().read() };
