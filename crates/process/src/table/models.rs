@@ -101,6 +101,28 @@ fn found_and_kept_while_it_exits_is_freed_once_and_after_that() {
     );
 }
 
+/// One that ends alone gives up its pid before anything else, and closes and marks nothing if nobody
+/// can see it. Whoever has found it before sees its end all the same.
+#[test]
+fn found_while_it_exits_alone_sees_it_exit() {
+    for first in [false, true] {
+        check(move || {
+            let mut simulation = simulation();
+            let on = simulation.handle();
+            drop(simulation.spawn_process(|_: Context<u8>| async {}).unwrap());
+            let finder = thread::spawn(move || system::of(&on).table.find(Pid::new(0, 1)));
+            if first {
+                thread::yield_now();
+            }
+            simulation.run();
+            if let Some(process) = finder.join().unwrap() {
+                assert!(process.exit_reason().is_some(), "it has exited, and nobody says so");
+                assert!(process.signals.is_closed(), "it would never hear another signal");
+            }
+        });
+    }
+}
+
 /// What was done under a pin that was given back is over for the one who leaves, also if there is
 /// another pin. A runtime fences after an exit, so here the process is only taken out.
 fn left_after_a_look(beside_another: bool) {
