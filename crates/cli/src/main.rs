@@ -1,6 +1,8 @@
 //! The binary `shiftwork`: what can one do with it from a terminal?
 
 mod demo;
+mod policies;
+mod text;
 
 use std::{io, process::ExitCode};
 
@@ -23,11 +25,15 @@ struct Cli {
 enum Command {
     /// Run a small mixed workload and show what each worker does
     Demo(demo::Options),
+    /// Replay a workload under every policy and balancer, on virtual time, and compare them
+    #[command(long_about = policies::ABOUT)]
+    Policies(policies::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Policies(options) => policies::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

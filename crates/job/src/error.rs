@@ -115,39 +115,36 @@ impl fmt::Display for Error {
 impl error::Error for Error {}
 
 /// Something that was refused, given back with the reason.
-pub struct Refused<T> {
-    error: Error,
-    given: T,
-}
+pub struct Refused<T>(Box<(Error, T)>);
 
 // SAFETY: a shared reference to it gives no access to what it carries.
 unsafe impl<T: Send> Sync for Refused<T> {}
 
 impl<T> Refused<T> {
     pub(crate) fn new(error: Error, given: T) -> Refused<T> {
-        Refused { error, given }
+        Refused(Box::new((error, given)))
     }
 
     /// Why.
     pub fn error(&self) -> &Error {
-        &self.error
+        &self.0.0
     }
 
     /// Why, and what was given, for another try.
     pub fn into_parts(self) -> (Error, T) {
-        (self.error, self.given)
+        *self.0
     }
 }
 
 impl<T> fmt::Debug for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Refused").field(&self.error).finish()
+        f.debug_tuple("Refused").field(&self.0.0).finish()
     }
 }
 
 impl<T> fmt::Display for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        self.0.0.fmt(f)
     }
 }
 
@@ -155,7 +152,7 @@ impl<T> error::Error for Refused<T> {}
 
 impl<T> From<Refused<T>> for Error {
     fn from(refused: Refused<T>) -> Error {
-        refused.error
+        refused.0.0
     }
 }
 

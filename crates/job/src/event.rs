@@ -78,7 +78,16 @@ pub enum Event {
 pub(crate) struct Hub {
     /// How many listen: looked at for each job.
     listeners: AtomicUsize,
-    queues: Mutex<Vec<Weak<Queue>>>,
+    queues: Mutex<Queues>,
+    /// Workers that tell when they leave, and have not.
+    workers: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Queues {
+    open: Vec<Weak<Queue>>,
+    /// Nothing happens any more.
+    closed: bool,
 }
 
 #[derive(Default)]
@@ -109,9 +118,24 @@ impl Hub {
     pub(crate) fn listen(&self) -> Events {
         let queue = Arc::new(Queue::default());
         let mut queues = lock(&self.queues);
-        queues.push(Arc::downgrade(&queue));
-        self.listeners.store(queues.len(), Relaxed);
+        lock(&queue.state).closed = queues.closed;
+        queues.open.push(Arc::downgrade(&queue));
+        self.listeners.store(queues.open.len(), Relaxed);
         Events { queue }
+    }
+
+    /// So many workers will tell when they leave.
+    pub(crate) fn expect_workers(&self, workers: usize) {
+        self.workers.store(workers, Relaxed);
+    }
+
+    pub(crate) fn worker_left(&self) {
+        self.workers.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether no worker is left that tells of its leaving.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.workers.load(Relaxed) == 0
     }
 
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
@@ -133,13 +157,14 @@ impl Hub {
 
     /// Nothing happens any more.
     pub(crate) fn close(&self) {
+        lock(&self.queues).closed = true;
         self.each(|state| state.closed = true);
     }
 
     fn each(&self, mut change: impl FnMut(&mut State)) {
         let mut wakers = Vec::new();
         let mut queues = lock(&self.queues);
-        queues.retain(|queue| {
+        queues.open.retain(|queue| {
             let Some(queue) = queue.upgrade() else { return false };
             let mut state = lock(&queue.state);
             change(&mut state);
@@ -147,7 +172,7 @@ impl Hub {
             queue.arrived.notify_all();
             true
         });
-        self.listeners.store(queues.len(), Relaxed);
+        self.listeners.store(queues.open.len(), Relaxed);
         drop(queues);
         for waker in wakers {
             contain(|| waker.wake());

@@ -207,7 +207,7 @@ fn result<R, E>(core: &Core, index: u32) -> Option<Result<&R, &JobError<E>>> {
     unsafe { core.outcome::<R, E>(index) }
 }
 
-fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
+pub(crate) fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
     match core.phase(index) {
         Phase::Created => Status::Created,
         Phase::Ready => Status::Ready,

@@ -174,7 +174,7 @@ impl<B> fmt::Debug for Job<B> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Executor<T, F> {
-    execute: Arc<F>,
+    pub(crate) execute: Arc<F>,
     takes: PhantomData<fn(T)>,
 }
 

@@ -45,8 +45,8 @@ impl Classes {
 
     /// A job that was to take `estimate` took so long.
     pub(crate) fn compare(&self, estimate: u64, took: u64) {
-        self.error.add_shared(estimate.abs_diff(took));
-        self.of.add_shared(took);
+        self.error.add_saturating(estimate.abs_diff(took));
+        self.of.add_saturating(took);
         self.jobs.add_shared(1);
     }
 

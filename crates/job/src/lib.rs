@@ -59,6 +59,7 @@ mod metrics;
 mod policy;
 mod pool;
 mod sync;
+pub mod transaction;
 
 pub use about::{JobInfo, Prioritizer};
 pub use batch::{
@@ -80,6 +81,6 @@ pub use kernel::WorkerId;
 pub use metrics::{Metrics, WorkerMetrics};
 pub use policy::{AffinityFn, Balancer, Policy};
 pub use pool::{
-    Pool, SimulatedPool, SubmitBatch, SubmitJob, WorkerStatus, builder::PoolBuilder,
+    Pool, SimulatedPool, SubmitBatch, SubmitJob, Submitted, WorkerStatus, builder::PoolBuilder,
     registry::REMEMBERED_MAX,
 };

@@ -25,6 +25,12 @@ impl Count {
         self.0.fetch_add(n, Relaxed);
     }
 
+    /// For many writers of what may be very large.
+    pub(crate) fn add_saturating(&self, n: u64) {
+        let sum = |was: u64| Some(was.saturating_add(n));
+        let _ = self.0.fetch_update(Relaxed, Relaxed, sum);
+    }
+
     #[inline]
     pub(crate) fn set(&self, n: u64) {
         self.0.store(n, Relaxed);
@@ -79,9 +85,9 @@ impl Seat {
         self.waits.add(weight);
     }
 
+    /// A turn took so long. What is `measured` is counted by job, when it ends.
     pub(crate) fn note_execution(&self, nanos: u64, weight: u64) {
         self.executing.add(nanos.saturating_mul(weight));
-        self.measured.add(weight);
     }
 
     /// Jobs that have ended here.

@@ -46,7 +46,9 @@ fn batch_without_room_is_refused_as_a_whole_and_comes_back() {
     go.send(()).unwrap();
     fits.wait().unwrap();
     assert_eq!(pool.submit(job).unwrap().join(), Ok(7));
-    assert_eq!(pool.submit_batch(returned).unwrap().wait().unwrap().completed, 4);
+    let handle = pool.submit_batch(returned).unwrap();
+    handle.wait().unwrap();
+    assert_eq!(handle.progress().completed, 4);
     assert_eq!(pool.metrics().scheduled, 9);
 }
 
@@ -292,5 +294,7 @@ fn submission_that_is_dropped_while_it_waits_takes_no_room() {
     assert_eq!(counter.left(), 0);
     go.send(()).unwrap();
     kept.wait().unwrap();
-    assert_eq!(pool.submit_batch(batch(2)).unwrap().wait().unwrap().completed, 2);
+    let handle = pool.submit_batch(batch(2)).unwrap();
+    handle.wait().unwrap();
+    assert_eq!(handle.progress().completed, 2);
 }

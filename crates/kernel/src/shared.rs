@@ -236,6 +236,22 @@ impl Shared {
             || (!self.queues.all_empty() && self.slots.iter().any(|slot| !slot.is_paused()))
     }
 
+    /// Whether something waits in this worker's own deque or inbox.
+    pub(crate) fn has_own_entries(&self, worker: usize) -> bool {
+        self.queues.inboxes.get(worker).is_some_and(|inbox| !inbox.is_empty())
+            || self.queues.stealers.get(worker).is_some_and(|deque| !deque.is_empty())
+    }
+
+    /// Whether something waits that any worker would take or steal.
+    pub(crate) fn has_entries_for_all(&self) -> bool {
+        let queues = &self.queues;
+        !queues.lines_are_empty()
+            || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
+            || queues.stealers.iter().any(|deque| !deque.is_empty())
+            || (queues.inboxes.iter().zip(&self.slots))
+                .any(|(inbox, slot)| !inbox.is_empty() && slot.is_occupied())
+    }
+
     /// In a simulated turn that has used time: when what it does now really happens.
     fn later(&self, worker: Option<&Worker>) -> Option<Nanos> {
         match worker.map_or(0, Worker::turn_nanos) {

@@ -53,11 +53,11 @@ impl<'a> Turn<'a> {
         self.worker.expired()
     }
 
-    /// Whether something waits on this worker's own deque, which others may steal. For work that
-    /// can be split: as long as something waits there, nobody goes away empty-handed.
+    /// How much waits on this worker's own deque, where others may steal it. For work that can be
+    /// split: as long as something waits there, nobody goes away empty-handed.
     #[inline]
-    pub fn has_near(&self) -> bool {
-        self.worker.has_near()
+    pub fn near(&self) -> usize {
+        self.worker.near_len()
     }
 
     /// Counts operations against the budget of the turn. In a simulation each also takes a

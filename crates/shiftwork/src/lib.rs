@@ -59,6 +59,8 @@
 //! | a future | [`Handle::spawn`] |
 //! | state that lives on between turns | [`Handle::strand`] |
 //! | things that send each other messages, and may fail | [`process`] |
+//! | work that waits for other work, with priorities and estimates | [`job`] |
+//! | transactions that may touch the same | [`job::transaction`] |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
 //! | a test that must give the same result every time | [`Builder::simulate`] |
@@ -68,6 +70,7 @@
 //! It does no input or output, and it does not interrupt Rust code: long turns look at
 //! [`Turn::expired`] and yield. A turn that ignores its quantum is reported.
 
+pub use job;
 pub use process;
 
 pub use kernel::{
@@ -87,3 +90,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/processes.md")]
 struct GuideToProcesses;
+
+/// And those of the guide to jobs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/jobs.md")]
+struct GuideToJobs;

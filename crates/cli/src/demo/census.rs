@@ -7,7 +7,7 @@ use shiftwork::{
     process::{Pid, ProcessInfo, ProcessState, Processes},
 };
 
-use super::view::thousands;
+use crate::text::thousands;
 
 #[derive(Default)]
 pub(crate) struct Census(Vec<ProcessInfo>);

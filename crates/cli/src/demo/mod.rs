@@ -4,6 +4,7 @@
 //! says what came of it (see [`part`]). One runtime runs them all; the main thread watches.
 
 mod census;
+mod jobs;
 mod part;
 mod processes;
 mod screen;
@@ -119,6 +120,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// The parts of Shiftwork that exist, each with its share of the load.
 fn start_parts(stage: &Stage) -> Result<Vec<Part>> {
     let mut parts = strands::start(stage).context("could not start the strands")?;
+    parts.extend(jobs::start(stage).context("could not start the jobs")?);
     parts.extend(processes::start(stage).context("could not start the processes")?);
     Ok(parts)
 }

@@ -2,11 +2,8 @@
 
 use shiftwork::process::StopReport;
 
-use super::{
-    census::Census,
-    part::Part,
-    view::{Sample, quantile, thousands},
-};
+use super::{census::Census, jobs, part::Part, view::Sample};
+use crate::text::{quantile, thousands};
 
 /// More of them say nothing new.
 const REPORTS_SHOWN_MAX: usize = 3;
@@ -45,6 +42,8 @@ pub(crate) fn text(
     for (part, count) in parts.iter().zip(&last.counts) {
         row(part.name, format!("{} {}", thousands(*count), part.unit));
     }
+    row("jobs", jobs::states(&last.jobs));
+    row("jobs that were ready", jobs::waited(&last.jobs));
     let census = &last.census;
     row("processes", format!("{}: {}", thousands(census.count()), census.states()));
     let messages = last.messages(parts);

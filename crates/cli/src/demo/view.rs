@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use shiftwork::{Metrics, Runtime, WorkerState};
 
-use super::{census::Census, part::Part};
+use super::{census::Census, jobs, part::Part};
+use crate::text::{quantile, thousands};
 
 /// More workers than this would push the rest of the picture off a small terminal.
 const WORKERS_SHOWN_MAX: usize = 12;
@@ -25,6 +26,7 @@ pub(crate) struct Sample {
     pub(crate) states: Vec<WorkerState>,
     pub(crate) counts: Vec<u64>,
     pub(crate) census: Census,
+    pub(crate) jobs: shiftwork::job::Metrics,
 }
 
 impl Sample {
@@ -35,6 +37,7 @@ impl Sample {
             states: runtime.workers(),
             counts: parts.iter().map(Part::count).collect(),
             census: Census::take(runtime),
+            jobs: jobs::metrics(&runtime.handle()),
         }
     }
 
@@ -75,6 +78,9 @@ pub(crate) fn frame(
         ));
     }
     lines.push(String::new());
+    let completed = rate(before.jobs.completed, now.jobs.completed, seconds);
+    lines.push(format!("{} jobs/s: {}", thousands(completed), jobs::states(&now.jobs)));
+    lines.push(format!("jobs that were ready: {}", jobs::waited(&now.jobs)));
     let messages = rate(before.messages(parts), now.messages(parts), seconds);
     lines.push(format!("{} processes: {}", thousands(now.census.count()), now.census.states()));
     let fullest = now.census.fullest_mailbox();
@@ -159,9 +165,10 @@ pub(crate) fn line(before: &Sample, now: &Sample, parts: &[Part]) -> String {
         })
         .collect();
     format!(
-        "{:>5.1} s  {}; {} processes: {} messages/s, {} in mailboxes",
+        "{:>5.1} s  {}; {} jobs/s; {} processes: {} messages/s, {} in mailboxes",
         now.at.as_secs_f64(),
         workers.join("; "),
+        thousands(rate(before.jobs.completed, now.jobs.completed, seconds)),
         thousands(now.census.count()),
         thousands(rate(before.messages(parts), now.messages(parts), seconds)),
         thousands(now.census.messages_waiting()),
@@ -188,30 +195,6 @@ fn busy(old: Option<Duration>, new: Option<Duration>, seconds: f64) -> Option<f6
     // A thread that had not started yet had used nothing.
     let used = new?.saturating_sub(old.unwrap_or_default()).as_secs_f64();
     (seconds > 0.0).then(|| (used / seconds).clamp(0.0, 1.0))
-}
-
-/// `1234567` as `1,234,567`.
-pub(crate) fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A duration in the unit that suits it.
-pub(crate) fn quantile(duration: Option<Duration>) -> String {
-    let Some(duration) = duration else { return "?".to_owned() };
-    match duration.as_nanos() {
-        0..1_000 => format!("{} ns", duration.as_nanos()),
-        1_000..1_000_000 => format!("{:.0} µs", duration.as_secs_f64() * 1e6),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", duration.as_secs_f64() * 1e3),
-        _ => format!("{:.1} s", duration.as_secs_f64()),
-    }
 }
 
 /// Colours, where they are wanted.
@@ -243,22 +226,6 @@ impl Paint {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_000), "1,000");
-        assert_eq!(thousands(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn durations_have_a_unit_that_suits_them() {
-        assert_eq!(quantile(None), "?");
-        assert_eq!(quantile(Some(Duration::from_nanos(512))), "512 ns");
-        assert_eq!(quantile(Some(Duration::from_micros(33))), "33 µs");
-        assert_eq!(quantile(Some(Duration::from_micros(1_500))), "1.5 ms");
-    }
 
     #[test]
     fn a_small_terminal_gets_all_but_the_busiest_processes() {

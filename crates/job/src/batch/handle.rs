@@ -71,7 +71,7 @@ impl BatchHandle {
     /// How many of its jobs have come how far. It looks at each of them.
     pub fn progress(&self) -> BatchProgress {
         let mut progress = BatchProgress { total: self.len(), ..BatchProgress::default() };
-        for phase in self.core.phases() {
+        let mut count = |phase| {
             *match phase {
                 Phase::Created => &mut progress.created,
                 Phase::Ready => &mut progress.ready,
@@ -80,6 +80,11 @@ impl BatchHandle {
                 Phase::Ended(Ended::Failed) => &mut progress.failed,
                 Phase::Ended(Ended::Cancelled | Ended::Stopped) => &mut progress.cancelled,
             } += 1;
+        };
+        if self.is_done() {
+            self.core.ends().for_each(|ended| count(Phase::Ended(ended)));
+        } else {
+            self.core.phases().into_iter().for_each(count);
         }
         progress
     }
@@ -108,16 +113,16 @@ impl BatchHandle {
         self.core.has_ended()
     }
 
-    /// Waits until all of its jobs have ended; [`done`](BatchHandle::done) for tasks.
+    /// Waits until all of its jobs have ended, and says how; [`done`](BatchHandle::done) for tasks.
     ///
     /// # Errors
     /// [`Error::WouldBlock`] inside a job of the same pool, and in a simulation.
-    pub fn wait(&self) -> Result<(), Error> {
+    pub fn wait(&self) -> Result<BatchProgress, Error> {
         if !self.is_done() {
             may_block(&self.core)?;
             block_on(self.done());
         }
-        Ok(())
+        Ok(self.progress())
     }
 
     /// Ready when all of its jobs have ended.

@@ -31,6 +31,9 @@ use crate::{
 /// So many dependencies a batch can have.
 pub const DEPENDENCIES_MAX: usize = 1 << 26;
 
+/// The ticket of a batch whose jobs have no tokens: nobody can ask for one of them.
+pub(crate) const UNNAMED: u64 = u64::MAX;
+
 /// What a job that fails, or is cancelled, does to those that depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -70,6 +73,8 @@ pub struct Batch {
     pub(crate) ids: Vec<(u32, JobId)>,
     pub(crate) deadlines: Vec<(u32, Duration)>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
     pub(crate) timed: bool,
     pub(crate) some_resumable: bool,
     pub(crate) layout: Option<Arc<Layout>>,
@@ -146,6 +151,7 @@ impl Batch {
             ids: Vec::new(),
             deadlines: Vec::new(),
             on_failure: OnFailure::default(),
+            forgiving: false,
             timed: false,
             some_resumable: false,
             layout: None,
@@ -283,11 +289,21 @@ impl Batch {
 
     /// A batch of this shape.
     pub(crate) fn shaped(layout: &Arc<Layout>, cells: Content) -> Batch {
-        let mut batch = Batch::new();
+        let mut batch = Batch::of(UNNAMED);
         batch.words = layout.words();
         batch.layout = Some(layout.clone());
         batch.cells = cells;
         batch
+    }
+
+    /// A batch of jobs that wait for so many others each, by these dependencies on jobs before them.
+    /// Its content is still to come: see [`Pool::take_with`](crate::Pool::take_with).
+    pub(crate) fn hollow(words: Vec<Word>, edges: Vec<Edge>, kept: Vec<Kept>) -> Batch {
+        debug_assert!(
+            edges.iter().all(|(before, index)| before < index),
+            "it could wait for itself"
+        );
+        Batch { words, edges, kept, ..Batch::new() }
     }
 
     /// Finds ids that are there twice, and dependencies by id on jobs of this batch.

@@ -108,15 +108,6 @@ impl Cells {
         }
     }
 
-    /// Where the processor is to look soon, for a job.
-    #[inline(always)]
-    pub(super) fn hint(&self, index: u32) -> Option<&Cell> {
-        match self {
-            Cells::Mixed(cells) => Some(&cells[index as usize]),
-            Cells::Typed(_) => None,
-        }
-    }
-
     /// Drops all that is left.
     ///
     /// # Safety

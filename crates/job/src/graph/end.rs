@@ -274,6 +274,11 @@ impl Core {
         self.on_failure == OnFailure::FailDependents || matches!(fate, Fate::Stopped)
     }
 
+    /// The same for a predecessor in another batch.
+    fn poison_from_outside(&self, index: u32, fate: Option<&Fate>) {
+        self.poison(index, fate.filter(|fate| !self.forgiving || matches!(fate, Fate::Stopped)));
+    }
+
     /// A predecessor came to this end; the caller releases the job afterwards.
     fn poison(&self, index: u32, fate: Option<&Fate>) {
         if let Some(fate) = fate
@@ -353,7 +358,7 @@ pub(super) fn tell(
         match watcher {
             Watcher::Waker(_, waker) => contain(|| waker.wake()),
             Watcher::Dependent(dependent, its) => {
-                dependent.poison(its, fate);
+                dependent.poison_from_outside(its, fate);
                 release_dependent(&dependent, its, line, doomed);
             }
         }
@@ -379,7 +384,7 @@ fn release_dependent(core: &Core, index: u32, line: &mut impl Line, doomed: &mut
 
 /// For the submission of a batch: a predecessor of one of its jobs had ended before, like this.
 pub(crate) fn release_at_submission(core: &Core, index: u32, fate: Option<&Fate>) -> Duty {
-    core.poison(index, fate);
+    core.poison_from_outside(index, fate);
     core.word(index).release()
 }
 

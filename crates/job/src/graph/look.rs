@@ -8,7 +8,7 @@ use crate::{
     graph::{
         Core,
         cell::{Fate, Outcome},
-        word::Ended,
+        word::{Ended, Word},
     },
 };
 
@@ -70,6 +70,11 @@ impl Core {
             }
         }
         phases
+    }
+
+    /// How each job ended that has.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = Ended> + '_ {
+        self.words.iter().filter_map(Word::ended)
     }
 
     /// The result or the error of a job that has ended, if nobody took it.

@@ -60,9 +60,6 @@ use crate::{
 /// So many jobs share a counter.
 pub(crate) const BLOCK: usize = 64;
 
-/// Of so many successors the memory is fetched ahead.
-const PREFETCH_MAX: u32 = 4;
-
 /// What a batch is made of when it is submitted.
 pub(crate) struct Parts {
     /// What its tokens carry.
@@ -77,8 +74,12 @@ pub(crate) struct Parts {
     /// The chosen ids, by job.
     pub(crate) ids: Box<[(u32, JobId)]>,
     pub(crate) on_failure: OnFailure,
+    /// What failed in other batches does not count.
+    pub(crate) forgiving: bool,
     /// Every job is timed, however many there are.
     pub(crate) timed: bool,
+    /// Whether anybody can ask for the end of one of its jobs.
+    pub(crate) watched: bool,
 }
 
 pub(crate) struct Core {
@@ -96,6 +97,8 @@ pub(crate) struct Core {
     blocks_left: AtomicU32,
     times: Times,
     on_failure: OnFailure,
+    forgiving: bool,
+    watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
     side: Mutex<Side>,
@@ -122,8 +125,19 @@ struct Side {
 
 impl Core {
     pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
-        let Parts { ticket, words, cells, some_resumable, layout, kept, ids, on_failure, timed } =
-            parts;
+        let Parts {
+            ticket,
+            words,
+            cells,
+            some_resumable,
+            layout,
+            kept,
+            ids,
+            on_failure,
+            forgiving,
+            timed,
+            watched,
+        } = parts;
         let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
         let core = Arc::new(Core {
             ticket,
@@ -138,6 +152,8 @@ impl Core {
             kept,
             ids,
             on_failure,
+            forgiving,
+            watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             side: Mutex::new(Side::default()),
@@ -188,19 +204,6 @@ impl Core {
     #[inline(always)]
     fn is_resumable(&self, index: u32) -> bool {
         self.some_resumable && self.cells.is_resumable(index)
-    }
-
-    /// Fetches what the end of a job will touch, while it runs.
-    #[inline(always)]
-    fn prefetch_successors(&self, index: u32) {
-        let Range { start, end } = self.successors(index);
-        let end = end.min(start + PREFETCH_MAX);
-        for successor in &self.layout.edges[start as usize..end as usize] {
-            prefetch(self.word(*successor));
-            if let Some(cell) = self.cells.hint(*successor) {
-                prefetch(cell);
-            }
-        }
     }
 
     pub(crate) fn kept(&self, index: u32) -> Option<&Kept> {
@@ -281,17 +284,4 @@ impl Drop for Core {
         // SAFETY: this was the last reference, and the words are those of the jobs.
         unsafe { self.cells.clear(&self.words) };
     }
-}
-
-/// Asks the processor to have this at hand soon.
-#[inline(always)]
-fn prefetch<T>(what: &T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint about memory that we may read.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = what;
 }

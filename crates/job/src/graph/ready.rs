@@ -77,8 +77,12 @@ impl Drop for Ready {
     /// They were not run: the pool has stopped.
     fn drop(&mut self) {
         let stopped = |index| Doomed { core: self.core, index, fate: Fate::Stopped };
+        // SAFETY: they have not ended, so their batch stays for now; what the pool keeps lives as
+        // long as the runtime, whose queues or handle we come from.
+        let shared: &Shared = unsafe { &*self.core.as_ref().shared.as_ptr() };
         // SAFETY: they are ready, and ours.
         unsafe { end::end_doomed((self.from..self.to).map(stopped).collect(), &mut Closed) };
+        shared.close_if_over();
     }
 }
 

@@ -9,6 +9,7 @@ use std::{ops::Range, ptr::NonNull};
 use kernel::Turn;
 
 use crate::{
+    context::Context,
     graph::{
         Core,
         cell::Verdict,
@@ -17,16 +18,22 @@ use crate::{
         turn::take_turn,
         word::{Duty, Ended},
     },
+    id::JobId,
     metrics::Seat,
     pool::shared::Shared,
+    sync::atomic::Ordering::Relaxed,
 };
+
+/// Of so many successors the words are fetched ahead, while the job runs.
+const PREFETCH_MAX: u32 = 4;
+
+/// So many ranges of ready jobs a worker keeps in hand.
+const HAND: usize = 32;
 
 /// Nobody.
 const NONE: u32 = u32::MAX;
 
-/// Runs jobs one after the other, with what they release, and shares them: whenever nothing waits
-/// on the worker's own deque, half of what is left goes there. So thieves find large pieces, and
-/// where nobody steals hardly anything is pushed.
+/// Runs jobs one after the other, and then what they make ready, and so on.
 ///
 /// # Safety
 /// The jobs are ready, and the caller's; afterwards they are not. The pool is plain, and no job of
@@ -40,17 +47,18 @@ pub(super) unsafe fn run_all(
 ) {
     let Range { start: mut index, end: mut to } = jobs;
     let seat = shared.seat(turn.worker());
-    let at_once = shared.settings.jobs_per_cycle_max;
+    let mut hand = Hand::new(core, shared.workers_count);
     loop {
         let left = to - index;
-        if left > at_once && !turn.has_near() {
+        if left > shared.settings.jobs_per_cycle_max && turn.near() == 0 {
+            // So thieves find large pieces, and where nobody steals hardly anything is pushed.
             let middle = index + left.div_ceil(2);
             // SAFETY: they are ready, and ours.
             unsafe { submit(core, middle, to, turn) };
             to = middle;
         }
         // SAFETY: it is ready, and ours.
-        unsafe { run_on(core, index, shared, seat, turn) };
+        unsafe { run_on(index, &mut hand, shared, seat, turn) };
         index += 1;
         if index == to {
             return;
@@ -63,81 +71,193 @@ pub(super) unsafe fn run_all(
     }
 }
 
-/// Runs a job, and then the first that it makes ready, and so on.
+/// Runs a job, and then what it makes ready, and so on.
 ///
 /// # Safety
 /// The job is ready, and the caller's; afterwards it is not. The pool is plain, and no job of the
-/// batch is resumable.
+/// batch is resumable. The hand is empty, and is so afterwards.
 #[inline(always)]
-unsafe fn run_on(
-    core: NonNull<Core>,
-    first: u32,
-    shared: &Shared,
-    seat: &Seat,
-    turn: &mut Turn<'_>,
-) {
+unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn: &mut Turn<'_>) {
+    let core = hand.core;
     // SAFETY: the job has not ended, so its batch stays.
     let this = unsafe { core.as_ref() };
     let words = this.words.as_ptr();
     let (starts, edges) = (this.layout.starts.as_ptr(), this.layout.edges.as_ptr());
+    let watched = this.watched;
     let mut index = first;
     loop {
-        // SAFETY: it is ready, and ours.
-        let verdict = unsafe { take_turn(core, index, shared, seat, turn) };
-        if verdict != Some(Verdict::Completed) {
-            // SAFETY: as above.
-            return unsafe { after_turn_with_care(core, index, verdict, shared, turn) };
-        }
-        seat.completed.add(1);
-        // SAFETY: a batch has a start for each job, and one more.
-        let (from, to) = unsafe { (*starts.add(index as usize), *starts.add(index as usize + 1)) };
-        // SAFETY: a batch has a word for each job.
-        if unsafe { &*words.add(index as usize) }.end(Ended::Completed) {
-            tell_with_care(this, index, turn);
-        }
-        if from == to {
-            return this.end_in_block(index);
-        }
-        let (mut next, mut low, mut high) = (NONE, 0, 0);
-        for at in from..to {
-            // The successor has not ended, so the batch stays.
+        // SAFETY: a batch has a word for each job, a start for each, and one more.
+        let (word, from, to) = unsafe {
+            let start = starts.add(index as usize);
+            (&*words.add(index as usize), *start, *start.add(1))
+        };
+        for at in from..to.min(from + PREFETCH_MAX) {
             // SAFETY: these are the edges of the job, and they name jobs of the batch.
-            let successor = unsafe { *edges.add(at as usize) };
+            prefetch(unsafe { &*words.add(*edges.add(at as usize) as usize) });
+        }
+        let verdict = if word.is_cancelled() || this.needs_care(index, shared) {
+            // SAFETY: it is ready, and ours.
+            unsafe { take_turn(core, index, shared, seat, turn) }
+        } else {
+            seat.job.set(JobId::ours(this.number, index).to_raw());
             // SAFETY: as above.
-            match unsafe { &*words.add(successor as usize) }.release() {
-                Duty::Nothing => continue,
-                Duty::Run => {}
-                Duty::Doom => {
-                    // SAFETY: we have made it ready.
-                    unsafe { doom_with_care(core, successor, turn) };
-                    continue;
+            let verdict = unsafe { this.cells.turn(index, &mut Context::new(this, index, turn)) };
+            seat.job.set(0);
+            Some(verdict)
+        };
+        let mut next = NONE;
+        if verdict == Some(Verdict::Completed) {
+            seat.completed.add(1);
+            if !watched {
+                word.end_unwatched(Ended::Completed);
+            } else if word.end(Ended::Completed) {
+                tell_with_care(this, index, turn);
+            }
+            if from == to {
+                this.end_in_block(index);
+            }
+            for at in from..to {
+                // The successor has not ended, so the batch stays.
+                // SAFETY: these are the edges of the job, and they name jobs of the batch.
+                let successor = unsafe { *edges.add(at as usize) };
+                // SAFETY: as above.
+                match unsafe { &*words.add(successor as usize) }.release() {
+                    Duty::Nothing => continue,
+                    Duty::Run => {}
+                    Duty::Doom => {
+                        // SAFETY: we have made it ready.
+                        unsafe { doom_with_care(core, successor, turn) };
+                        continue;
+                    }
+                }
+                if let Some(stamps) = this.times.of(successor) {
+                    stamps.ready(now(turn));
+                }
+                if next == NONE {
+                    next = successor;
+                } else {
+                    hand.add(successor, turn);
                 }
             }
-            if let Some(stamps) = this.times.of(successor) {
-                stamps.ready(now(turn));
-            }
-            if next == NONE {
-                next = successor;
-            } else if high == successor && low != high {
-                high += 1;
-            } else {
-                // SAFETY: we have made them ready.
-                unsafe { submit(core, low, high, turn) };
-                (low, high) = (successor, successor + 1);
-            }
+        } else {
+            // SAFETY: as above.
+            unsafe { after_turn_with_care(core, index, verdict, shared, turn) };
         }
-        // SAFETY: we have made them ready.
-        unsafe { submit(core, low, high, turn) };
         if next == NONE {
-            return;
+            match hand.take() {
+                Some(last) => next = last,
+                None => return,
+            }
         }
         if turn.expired() {
-            // SAFETY: we have made it ready.
+            hand.put_down(turn);
+            // SAFETY: it is ready, and ours.
             return unsafe { submit(core, next, next + 1, turn) };
         }
+        hand.offer(turn);
         shared.made_room_before_another();
         index = next;
     }
+}
+
+/// Ready jobs that a worker has in hand, apart from the one it runs: the newest runs next, the
+/// oldest are offered to thieves, one per worker. Neighbours are kept as ranges.
+struct Hand {
+    core: NonNull<Core>,
+    workers: usize,
+    ranges: [(u32, u32); HAND],
+    /// The oldest, and one after the newest; they only grow.
+    oldest: usize,
+    end: usize,
+}
+
+impl Hand {
+    #[inline(always)]
+    fn new(core: NonNull<Core>, workers: usize) -> Hand {
+        Hand { core, workers, ranges: [(0, 0); HAND], oldest: 0, end: 0 }
+    }
+
+    /// The job is ready, and the worker's.
+    #[inline(always)]
+    fn add(&mut self, index: u32, turn: &mut Turn<'_>) {
+        if self.oldest != self.end {
+            let newest = &mut self.ranges[(self.end - 1) % HAND];
+            if newest.1 == index {
+                newest.1 += 1;
+                return;
+            }
+        }
+        if self.end - self.oldest == HAND {
+            self.give(turn);
+        }
+        self.ranges[self.end % HAND] = (index, index + 1);
+        self.end += 1;
+    }
+
+    /// The next job to run.
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        if self.oldest == self.end {
+            return None;
+        }
+        let newest = &mut self.ranges[(self.end - 1) % HAND];
+        let index = newest.0;
+        newest.0 += 1;
+        if newest.0 == newest.1 {
+            self.end -= 1;
+        }
+        Some(index)
+    }
+
+    /// Lets thieves have the oldest, as long as they would find too little.
+    #[inline(always)]
+    fn offer(&mut self, turn: &mut Turn<'_>) {
+        while self.oldest != self.end && turn.near() < self.workers {
+            self.give(turn);
+        }
+    }
+
+    /// Puts the oldest range on the worker's deque.
+    #[inline(never)]
+    fn give(&mut self, turn: &mut Turn<'_>) {
+        let (from, to) = self.ranges[self.oldest % HAND];
+        self.oldest += 1;
+        // SAFETY: they are ready, and in our hand.
+        unsafe { submit(self.core, from, to, turn) };
+    }
+
+    /// Puts everything on the worker's deque.
+    #[cold]
+    fn put_down(&mut self, turn: &mut Turn<'_>) {
+        while self.oldest != self.end {
+            self.give(turn);
+        }
+    }
+}
+
+impl Core {
+    /// Whether there is something unusual about a job's turn: it is timed, or has a chosen id, or
+    /// the batch was cancelled.
+    #[inline(always)]
+    fn needs_care(&self, index: u32, shared: &Shared) -> bool {
+        self.times.of(index).is_some()
+            || shared.events.is_listened()
+            || !self.ids.is_empty()
+            || self.cancelled.load(Relaxed)
+    }
+}
+
+/// Asks the processor to have this at hand soon.
+#[inline(always)]
+fn prefetch<T>(what: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint about memory that we may read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = what;
 }
 
 /// # Safety

@@ -30,17 +30,47 @@ pub(super) unsafe fn take_turn(
     if this.is_cancelled(index) {
         return None;
     }
-    this.prefetch_successors(index);
     seat.job.set(this.id_of(index).to_raw());
     let timed = this.times().of(index).is_some() || shared.events.is_listened();
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };
     // SAFETY: the job is ours, and has not ended.
     let verdict = unsafe { this.cells.turn(index, &mut Context::new(this, index, turn)) };
+    if shared.settings.simulated {
+        leave_later(core, index, verdict, timed.then_some(started), turn);
+        return Some(verdict);
+    }
     if timed {
         stop_clock(this, index, verdict, started, shared, turn);
     }
     seat.job.set(0);
     Some(verdict)
+}
+
+/// In a simulation the turn is over when virtual time has come to that; the job ends after it.
+#[cold]
+fn leave_later(
+    core: NonNull<Core>,
+    index: u32,
+    verdict: Verdict,
+    started: Option<u64>,
+    turn: &mut Turn<'_>,
+) {
+    struct Batch(NonNull<Core>);
+    // SAFETY: a batch is shared by threads.
+    unsafe impl Send for Batch {}
+
+    let batch = Batch(core);
+    turn.later(move |turn| {
+        let batch = batch; // whole, not the pointer in it
+        let Batch(core) = batch;
+        // SAFETY: the job ends after this, so its batch stays.
+        let core = unsafe { core.as_ref() };
+        let shared = core.shared();
+        if let Some(started) = started {
+            stop_clock(core, index, verdict, started, shared, turn);
+        }
+        shared.seat(turn.worker()).job.set(0);
+    });
 }
 
 #[cold]
@@ -75,6 +105,9 @@ fn stop_clock(
     if verdict == Verdict::Continue {
         return;
     }
+    if stamps.is_some() {
+        seat.measured.add(core.times().weight());
+    }
     if let Some(stamps) = stamps {
         stamps.ended(now);
     }
@@ -85,8 +118,8 @@ fn stop_clock(
         let (job, worker) = (core.id_of(index), turn.worker());
         let execution = Duration::from_nanos(took);
         match verdict {
-            // SAFETY: the job is ours, and has left its outcome.
             Verdict::Failed => {
+                // SAFETY: the job is ours, and has left its outcome.
                 let reason = unsafe { core.cells.reason(index) };
                 Event::JobFailed { job, worker, reason, execution }
             }

@@ -189,8 +189,8 @@ where
             match word.ended() {
                 // SAFETY: it has not run, so its payload lies there.
                 None => contain(|| unsafe { self.payloads[index].get_mut().assume_init_drop() }),
-                // SAFETY: it completed, and nobody took the result.
                 Some(Ended::Completed) if !word.is_taken() => {
+                    // SAFETY: it completed, and nobody took the result.
                     contain(|| unsafe { self.results[index].get_mut().assume_init_drop() });
                 }
                 Some(_) => {}

@@ -128,6 +128,12 @@ impl Word {
         self.0.swap(DONE | ended as u32, Release) & WATCHED != 0
     }
 
+    /// As `end`, of a job that nobody can watch or cancel.
+    #[inline(always)]
+    pub(crate) fn end_unwatched(&self, ended: Ended) {
+        self.0.store(DONE | ended as u32, Release);
+    }
+
     /// How it ended, if it has.
     #[inline]
     pub(crate) fn ended(&self) -> Option<Ended> {

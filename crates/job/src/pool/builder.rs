@@ -123,6 +123,16 @@ impl PoolBuilder {
         self
     }
 
+    /// Where reports go, instead of standard error: a job that keeps its worker for very long while
+    /// others wait.
+    pub fn on_report(
+        mut self,
+        reporter: impl Fn(&kernel::Report) + Send + Sync + 'static,
+    ) -> PoolBuilder {
+        self.kernel = self.kernel.on_report(reporter);
+        self
+    }
+
     /// Records what the kernel does from the start, and keeps so many events per worker.
     pub fn record(mut self, events_per_worker: usize) -> PoolBuilder {
         self.kernel = self.kernel.record(events_per_worker);
@@ -137,7 +147,7 @@ impl PoolBuilder {
         let (kernel, settings, late) = self.plan(false)?;
         let runtime = kernel.build()?;
         let handle = runtime.handle();
-        settle(&handle, settings, &late);
+        settle(&handle, settings, &late, handle.worker_count());
         Ok(Pool::of(Some(runtime), handle))
     }
 
@@ -150,7 +160,8 @@ impl PoolBuilder {
         let (kernel, settings, late) = self.plan(true)?;
         let simulation: Simulation = kernel.simulate(seed)?;
         let handle = simulation.handle();
-        settle(&handle, settings, &late);
+        // Simulated workers do not leave.
+        settle(&handle, settings, &late, 0);
         Ok(SimulatedPool::new(Pool::of(None, handle), simulation))
     }
 
@@ -200,12 +211,20 @@ impl PoolBuilder {
 /// Who is told of workers: known once the runtime is there. It must not keep the runtime.
 type Late = OnceLock<Box<dyn Fn(Event) + Send + Sync>>;
 
-/// Moves the pool's part into the runtime.
-fn settle(handle: &Handle, settings: Settings, late: &Late) {
+/// Moves the pool's part into the runtime, of which so many workers tell when they leave.
+fn settle(handle: &Handle, settings: Settings, late: &Late, leaving: usize) {
     let workers = handle.worker_count();
     let shared: &Shared = handle.tenant(|| Shared::new(settings, workers));
     let hub = shared.events.clone();
-    let _ = late.set(Box::new(move |event| hub.send(|| event)));
+    hub.expect_workers(leaving);
+    let tell = move |event| {
+        let left = matches!(event, Event::WorkerShuttingDown(_));
+        hub.send(|| event);
+        if left {
+            hub.worker_left();
+        }
+    };
+    let _ = late.set(Box::new(tell));
 }
 
 impl fmt::Debug for PoolBuilder {

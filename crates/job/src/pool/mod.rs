@@ -6,7 +6,7 @@ pub(crate) mod shared;
 mod submit;
 mod view;
 
-pub use submit::{SubmitBatch, SubmitJob};
+pub use submit::{SubmitBatch, SubmitJob, Submitted};
 pub use view::WorkerStatus;
 
 use std::{

@@ -48,6 +48,7 @@ pub(crate) struct Settings {
 
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
+    pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
     taken: CachePadded<AtomicU64>,
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) workers: Mutex<Vec<Post>>,
     /// No worker takes jobs.
     deserted: AtomicBool,
+    /// The runtime has stopped.
+    closing: AtomicBool,
     deadlines_missed: Count,
 }
 
@@ -75,7 +78,8 @@ pub(crate) enum Post {
 
 impl Tenant for Shared {
     fn closed(&self) {
-        self.events.close();
+        self.closing.store(true, Relaxed);
+        self.close_if_over();
         self.call_waiting();
     }
 }
@@ -84,6 +88,7 @@ impl Shared {
     pub(crate) fn new(settings: Settings, workers: usize) -> Shared {
         Shared {
             settings,
+            workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
             taken: CachePadded::new(AtomicU64::new(0)),
             batches: AtomicU64::new(0),
@@ -94,6 +99,7 @@ impl Shared {
             waiting: Mutex::new(Vec::new()),
             workers: Mutex::new(vec![Post::Manned; workers]),
             deserted: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
             deadlines_missed: Count::default(),
         }
     }
@@ -171,6 +177,16 @@ impl Shared {
             Ended::Cancelled | Ended::Stopped => &seat.cancelled,
         };
         if worker.is_some() { count.add(1) } else { count.add_shared(1) }
+    }
+
+    /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have left
+    /// and every job has ended. For whoever stops it, and whoever ends jobs after that: each does
+    /// its part and fences, so one of them sees that all is over.
+    pub(crate) fn close_if_over(&self) {
+        fence(SeqCst);
+        if self.closing.load(Relaxed) && self.events.is_deserted() && self.queued() == 0 {
+            self.events.close();
+        }
     }
 
     /// Jobs have ended, and were counted.

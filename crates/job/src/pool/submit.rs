@@ -16,7 +16,7 @@ use std::{
 use crate::{
     about::{About, JobInfo, Kept, nanos},
     batch::{
-        Batch,
+        Batch, Content, UNNAMED,
         handle::BatchHandle,
         node::{After, Outside},
     },
@@ -32,6 +32,9 @@ use crate::{
     job::Job,
     pool::{Pool, registry::Known, shared::Shared},
 };
+
+/// The handle of a job that was taken, or the job that was not.
+pub type Submitted<B> = Result<JobHandle<<B as Body>::Output, <B as Body>::Error>, Refused<Job<B>>>;
 
 /// What a batch was found to need before it is put in line.
 struct Ticket {
@@ -54,10 +57,7 @@ impl Pool {
     ///
     /// # Errors
     /// Why it was refused; the job comes back.
-    pub fn submit<B: Body>(
-        &self,
-        job: Job<B>,
-    ) -> Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>> {
+    pub fn submit<B: Body>(&self, job: Job<B>) -> Submitted<B> {
         let Job { body, about, after } = job;
         match self.take(Batch::single(body, about.as_deref(), &after)) {
             Ok(core) => Ok(JobHandle::new(core, 0)),
@@ -110,6 +110,17 @@ impl Pool {
             Ok(ticket) => Ok(self.launch(batch, ticket)),
             Err(error) => Err(Refused::new(error, batch)),
         }
+    }
+
+    /// Submits a batch whose content is made only if nothing is wrong with it.
+    pub(crate) fn take_with(
+        &self,
+        mut batch: Batch,
+        content: impl FnOnce() -> Content,
+    ) -> Result<Arc<Core>, Error> {
+        let ticket = self.prepare(&mut batch)?;
+        batch.cells = content();
+        Ok(self.launch(batch, ticket))
     }
 
     /// Checks all that can be wrong, and takes the places for its jobs.
@@ -191,6 +202,7 @@ impl Pool {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
         let Batch {
+            forgiving,
             ticket,
             mut words,
             cells,
@@ -215,6 +227,8 @@ impl Pool {
             ids: ids.into_boxed_slice(),
             on_failure,
             timed,
+            forgiving,
+            watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);
         if !core.times().is_empty() {
@@ -354,7 +368,7 @@ pub struct SubmitJob<'a, B> {
 }
 
 impl<B: Body> Future for SubmitJob<'_, B> {
-    type Output = Result<JobHandle<B::Output, B::Error>, Refused<Job<B>>>;
+    type Output = Submitted<B>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;

@@ -74,6 +74,17 @@ impl<T> Log<T> {
     pub(crate) fn take(&self) -> Vec<T> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
+
+    pub(crate) fn count(&self, which: impl Fn(&T) -> bool) -> usize {
+        self.0.lock().unwrap().iter().filter(|entry| which(entry)).count()
+    }
+
+    pub(crate) fn read(&self) -> Vec<T>
+    where
+        T: Clone,
+    {
+        self.0.lock().unwrap().clone()
+    }
 }
 
 impl<T> Clone for Log<T> {

@@ -176,10 +176,13 @@ impl Simulation {
         }
     }
 
-    /// Lets one of the free workers take a turn; the seed says who is asked first.
+    /// Lets one of the free workers take a turn; the seed says who is asked first. Those who would
+    /// find nothing are not asked: with a thousand workers, each would look at all others.
     fn start_a_turn(&mut self) -> bool {
         let count = self.seats.len();
         let first = self.dice.below(count);
+        let shared = &self.handle.shared;
+        let mut for_all = None;
         (0..count).map(|i| (first + i) % count).any(|at| {
             let Seat { worker, turn } = &mut self.seats[at];
             let paused = worker.slot().asked() & PAUSE != 0;
@@ -189,6 +192,10 @@ impl Simulation {
                 worker.shared.tell(worker.id, change);
             }
             if turn.is_some() || paused {
+                return false;
+            }
+            let own = || shared.has_own_entries(at);
+            if !own() && !*for_all.get_or_insert_with(|| shared.has_entries_for_all()) {
                 return false;
             }
             let entry = worker.enter(|| worker.next().or_else(|| worker.steal(false)));

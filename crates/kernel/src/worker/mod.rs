@@ -277,8 +277,8 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(crate) fn has_near(&self) -> bool {
-        !self.deque.is_empty()
+    pub(crate) fn near_len(&self) -> usize {
+        self.deque.len()
     }
 
     /// Whether a job from this worker's turn goes to its own deque with nothing else to be done
