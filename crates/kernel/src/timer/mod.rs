@@ -275,6 +275,7 @@ mod tests {
 
     /// A worker has taken a timer out and is kept off its core: the monitor does not overtake it.
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test plays the worker with a real thread")]
     fn due_while_somebody_else_rings_waits_for_that_one() {
         let timers = Arc::new(Timers::default());
         let (rung, order) = mpsc::channel();
