@@ -1,5 +1,5 @@
-//! `cargo xtask models`: loom and shuttle over kernel, processes and jobs, and the proof that the
-//! kernel's would notice.
+//! `cargo xtask models`: loom and shuttle over kernel, processes and jobs, and the proof that those
+//! of kernel and processes would notice.
 
 use std::{env, process::Command};
 
