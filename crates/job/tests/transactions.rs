@@ -171,6 +171,18 @@ fn nonces_below_the_first_and_the_highest_of_all_are_refused() {
     assert_eq!(ledger.add(Transaction::new(BOB, u64::MAX - 1, "far")).unwrap().missing, Some(1));
 }
 
+/// Whoever is asked may have moved on when it is asked again.
+#[test]
+fn a_sender_is_at_the_nonce_that_was_told_first() {
+    let told = std::cell::Cell::new(5);
+    let mut ledger = Ledger::new().first_nonce(move |_| told.replace(told.get() + 1));
+    ledger.add(Transaction::new(ALICE, 5, "five")).unwrap();
+    assert_eq!(ledger.next_nonce(ALICE), 5);
+    let six = ledger.add(Transaction::new(ALICE, 6, "six").gas_price(1)).unwrap();
+    assert!(six.replaced.is_none());
+    assert_eq!(ledger.due(), 2);
+}
+
 #[test]
 fn what_comes_back_from_a_refusal_is_what_was_given() {
     let mut ledger = Ledger::new().first_nonce(|_| 1);
