@@ -364,6 +364,29 @@ fn a_prioritizer_that_returns_no_number_leaves_all_of_them_due() {
 }
 
 #[test]
+fn a_prioritizer_that_panics_leaves_all_of_them_due() {
+    let (log, executor) = noting();
+    let panics = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let asked = panics.clone();
+    let prioritize = move |info: &job::JobInfo| {
+        let last = info.successors == 0;
+        assert!(!(last && asked.swap(false, std::sync::atomic::Ordering::Relaxed)), "no idea");
+        info.priority
+    };
+    let builder = Pool::builder().workers(1).prioritizer(prioritize);
+    let mut pool = builder.policy(Policy::HighestPriority).simulate(1).unwrap();
+    let mut ledger = Ledger::new().order(Order::Price);
+    ledger.add(Transaction::new(ALICE, 0, "a")).unwrap();
+    ledger.add(Transaction::new(ALICE, 1, "b")).unwrap();
+    let submit = std::panic::AssertUnwindSafe(|| drop(ledger.submit(&pool, &executor)));
+    assert!(std::panic::catch_unwind(submit).is_err());
+    assert_eq!((ledger.due(), pool.metrics().queue_depth), (2, 0));
+    drop(ledger.submit(&pool, &executor).unwrap());
+    pool.simulation().run();
+    assert_eq!(names(&log), ["a", "b"]);
+}
+
+#[test]
 fn a_pool_that_stops_tells_the_receipts() {
     let (log, executor) = noting();
     let pool = simulated(1, Policy::Fcfs);

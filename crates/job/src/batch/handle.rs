@@ -48,10 +48,6 @@ impl BatchHandle {
         BatchHandle { core }
     }
 
-    pub(crate) fn into_core(self) -> Arc<Core> {
-        self.core
-    }
-
     /// The handle of one of its jobs.
     ///
     /// # Panics

@@ -1,7 +1,13 @@
 //! How the transactions of a ledger get into a pool: in the chosen order, each after those that it
 //! has to wait for; or not at all, and then they still wait in the ledger.
 
-use std::{fmt, hash::Hash, ptr::NonNull, sync::Arc};
+use std::{
+    fmt,
+    hash::Hash,
+    panic::{self, AssertUnwindSafe},
+    ptr::NonNull,
+    sync::Arc,
+};
 
 use crate::{
     batch::Batch,
@@ -68,43 +74,58 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
             Order::Given => None,
             Order::Price => Some(by_price(&self.line, &self.waiting, &mut self.chains)),
         };
-        let batch = self.put_together(sorted.as_deref(), &executor.execute);
-        let order = sorted.as_deref().unwrap_or(&self.line);
-        match pool.submit_batch(batch) {
-            Ok(handle) => {
-                let core = handle.into_core();
-                let batch = self.past.push(&core);
-                let mut sent = Vec::with_capacity(order.len());
-                for (index, slot) in (0u32..).zip(order) {
-                    let one = self.waiting.get(*slot);
-                    let chain = &mut self.chains[one.chain as usize];
-                    // The last of its sender, by order.
-                    if chain.at == index {
-                        chain.advance(Place { batch, index });
-                        chain.at = NONE;
-                    }
-                    self.keys -= one.terms.size();
-                    sent.push(Sent {
-                        id: TransactionId(one.id),
-                        sender: one.terms.sender,
-                        nonce: one.terms.nonce,
-                    });
-                }
-                self.waiting.remove_all(order);
-                self.line.clear();
-                Ok(Receipts::new(core, sent.into_boxed_slice()))
+        let sorted = sorted.as_deref();
+        let mut batch = self.put_together(sorted, &executor.execute);
+        // The pool's prioritizer is foreign code: also if it panics, they are still due.
+        let ticket = match panic::catch_unwind(AssertUnwindSafe(|| pool.prepare(&mut batch))) {
+            Ok(Ok(ticket)) => ticket,
+            Ok(Err(error)) => {
+                self.put_back::<F, R, E>(sorted, batch);
+                return Err(error);
             }
-            Err(refused) => {
-                let (error, batch) = refused.into_parts();
-                // SAFETY: `put_together` made all of them so.
-                let bodies = unsafe { batch.into_bodies::<Execute<T, F>>() };
-                for (slot, body) in order.iter().zip(bodies) {
-                    let one = self.waiting.get_mut(*slot);
-                    one.payload = Some(body.payload);
-                    self.chains[one.chain as usize].at = NONE;
-                }
-                Err(error)
+            Err(payload) => {
+                self.put_back::<F, R, E>(sorted, batch);
+                panic::resume_unwind(payload);
             }
+        };
+        let core = pool.launch(batch, ticket);
+        let batch = self.past.push(&core);
+        let order = sorted.unwrap_or(&self.line);
+        let mut sent = Vec::with_capacity(order.len());
+        for (index, slot) in (0u32..).zip(order) {
+            let one = self.waiting.get(*slot);
+            let chain = &mut self.chains[one.chain as usize];
+            // The last of its sender, by order.
+            if chain.at == index {
+                chain.advance(Place { batch, index });
+                chain.at = NONE;
+            }
+            self.keys -= one.terms.size();
+            sent.push(Sent {
+                id: TransactionId(one.id),
+                sender: one.terms.sender,
+                nonce: one.terms.nonce,
+            });
+        }
+        self.waiting.remove_all(order);
+        self.line.clear();
+        Ok(Receipts::new(core, sent.into_boxed_slice()))
+    }
+
+    /// The batch was not taken: the payloads go back to where they waited.
+    #[cold]
+    fn put_back<F, R, E>(&mut self, sorted: Option<&[u32]>, batch: Batch)
+    where
+        F: Fn(T) -> Result<R, E> + Send + Sync + 'static,
+        R: Send + Sync + 'static,
+        E: fmt::Display + Send + Sync + 'static,
+    {
+        // SAFETY: `put_together` made all of them so.
+        let bodies = unsafe { batch.into_bodies::<Execute<T, F>>() };
+        for (slot, body) in sorted.unwrap_or(&self.line).iter().zip(bodies) {
+            let one = self.waiting.get_mut(*slot);
+            one.payload = Some(body.payload);
+            self.chains[one.chain as usize].at = NONE;
         }
     }
 
