@@ -248,3 +248,24 @@ fn what_yielded_on_a_worker_that_pauses_goes_on_elsewhere() {
         joins.iter_mut().for_each(|join| join.join().unwrap());
     }
 }
+
+/// The same where that worker is in a turn that nobody would call too long yet.
+#[test]
+fn what_yielded_on_a_worker_that_is_busy_goes_on_elsewhere() {
+    let runtime = real(Runtime::builder().workers(2).quantum(Duration::from_secs(3600)));
+    pause_one(&runtime, 1);
+    let done = Arc::new(AtomicBool::new(false));
+    let theirs = done.clone();
+    let body = move |_: &mut Turn<'_>| {
+        if theirs.load(Relaxed) { Step::End(()) } else { Step::Yield }
+    };
+    let mut join = runtime.strand().start(body).unwrap().1;
+    let turns = |worker: usize| runtime.metrics().workers[worker].turns;
+    until(|| turns(0) > 10);
+    let gate = occupy(&runtime);
+    runtime.resume_worker(WorkerId::new(1)).unwrap();
+    until(|| turns(1) > 10);
+    done.store(true, Relaxed);
+    join.join().unwrap();
+    gate.open();
+}
