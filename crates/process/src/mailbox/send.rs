@@ -6,7 +6,7 @@ use super::{
     ring::Ring,
     stack::{Pushed, Refused},
 };
-use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::atomic::Ordering::{Relaxed, Release};
 
 impl<M: Send> Mailbox<'_, M> {
     /// How many more nodes the stack may have than it may have now.
@@ -103,7 +103,7 @@ impl<M: Send> Mailbox<'_, M> {
     /// wake is owed.
     ///
     /// # Safety
-    /// The caller has claimed the strand, has left a message with it, and its turn has not begun.
+    /// The caller has claimed the strand, and its turn has not begun.
     #[inline]
     pub(crate) unsafe fn leave_more(&self, message: M) {
         if !self.stack.is_empty() {
@@ -111,8 +111,9 @@ impl<M: Send> Mailbox<'_, M> {
             let _ = self.stack.push(message, u32::MAX);
             return;
         }
-        // Whoever filled the slot before our claim released it.
-        let full = Self::FITS && self.gauge.full.load(Acquire);
+        // It was ourselves who filled it: who claims a strand that another fills finds the slot full,
+        // and pushes.
+        let full = Self::FITS && self.gauge.full.load(Relaxed);
         // SAFETY: by the caller's promise nobody else touches the slot and the backlog.
         unsafe {
             self.with_backlog(|backlog| {
