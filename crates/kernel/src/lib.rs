@@ -70,6 +70,7 @@ pub mod model;
 mod monitor;
 mod panics;
 mod placement;
+mod prefetch;
 mod queue;
 mod record;
 mod report;

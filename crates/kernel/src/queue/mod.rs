@@ -6,6 +6,7 @@
 
 pub(crate) mod deque;
 pub(crate) mod feedback;
+mod heap;
 pub(crate) mod line;
 pub(crate) mod priority;
 
