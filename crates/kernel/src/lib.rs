@@ -99,7 +99,7 @@ pub use report::{Report, WorkerChange};
 pub use runtime::{
     Runtime, Shutdown,
     builder::Builder,
-    handle::{Handle, WorkerState},
+    handle::{Handle, RuntimeId, WorkerState},
     strand_builder::{Made, StrandBuilder},
 };
 pub use sim::{Simulation, Stuck, TURN_COST, each_seed};

@@ -57,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) timers: Timers,
     pub(crate) recorder: Recorder,
     pub(crate) joiners: Joiners,
+    /// After the queues: what is left there may need them.
     pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
     /// Who is told of changes of workers.

@@ -1,9 +1,9 @@
 //! Who waits for whom, for batches that are alike.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use crate::{
-    batch::{Batch, Content, layout::Layout},
+    batch::{Batch, Content, layout::LayoutRef},
     context::Context,
     graph::typed::{Payloads, TypedCells},
 };
@@ -33,10 +33,10 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Shape(Arc<Layout>);
+pub struct Shape(LayoutRef);
 
 impl Shape {
-    pub(super) fn new(layout: Arc<Layout>) -> Shape {
+    pub(super) fn new(layout: LayoutRef) -> Shape {
         Shape(layout)
     }
 

@@ -18,6 +18,7 @@ use crate::{
     body::{Body, Turned},
     context::Context,
     error::JobError,
+    graph::one::OneOrMany,
     id::JobId,
 };
 
@@ -121,6 +122,20 @@ impl Cell {
         unsafe { write(&mut room, body) };
         Cell { how: const { &B::HOW }, room: UnsafeCell::new(room) }
     }
+
+    #[inline]
+    pub(super) fn is_resumable(&self) -> bool {
+        self.how.resumable
+    }
+
+    /// Takes the body back.
+    ///
+    /// # Safety
+    /// It is of this type, and has not run.
+    pub(crate) unsafe fn into_body<B>(self) -> B {
+        // SAFETY: by the caller's promise.
+        unsafe { read(self.room.get()) }
+    }
 }
 
 /// The bodies of jobs that are not submitted yet.
@@ -128,8 +143,8 @@ impl Cell {
 pub(crate) struct Bodies(pub(crate) Vec<Cell>);
 
 impl Bodies {
-    pub(crate) fn into_cells(mut self) -> Box<[Cell]> {
-        mem::take(&mut self.0).into_boxed_slice()
+    pub(crate) fn into_cells(mut self) -> OneOrMany<Cell> {
+        mem::take(&mut self.0).into()
     }
 
     /// The body of the last one.
@@ -137,9 +152,8 @@ impl Bodies {
     /// # Safety
     /// It is of this type.
     pub(crate) unsafe fn pop<B>(&mut self) -> Option<B> {
-        let cell = self.0.pop()?;
         // SAFETY: the type is the caller's promise, and it has not run.
-        Some(unsafe { read(cell.room.get()) })
+        self.0.pop().map(|cell| unsafe { cell.into_body() })
     }
 }
 

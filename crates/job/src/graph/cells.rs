@@ -6,13 +6,14 @@ use crate::{
     context::Context,
     graph::{
         cell::{Cell, Fate, Outcome, Verdict},
+        one::OneOrMany,
         typed::Typed,
         word::Word,
     },
 };
 
 pub(crate) enum Cells {
-    Mixed(Box<[Cell]>),
+    Mixed(OneOrMany<Cell>),
     Typed(Box<dyn Typed>),
 }
 

@@ -8,7 +8,7 @@
 
 use std::{mem, ops::Range, ptr::NonNull};
 
-use kernel::{Handle, Turn};
+use kernel::Turn;
 
 use crate::{
     batch::OnFailure,
@@ -16,7 +16,7 @@ use crate::{
     graph::{
         Core,
         cell::{Fate, Verdict, contain},
-        line::{Closed, Lane, Line},
+        line::{Closed, Lane, Line, Submission},
         ready::Ready,
         watch::Watcher,
         word::{Duty, Ended},
@@ -32,9 +32,14 @@ pub(super) struct Doomed {
 }
 
 /// Puts the jobs of a new batch in line that wait for nobody.
-pub(crate) fn start(core: &Core, roots: impl Iterator<Item = u32>, handle: &Handle) {
-    let mut handle = handle.clone();
-    let mut lane = Lane::new(NonNull::from(core), core.shared(), &mut handle);
+#[inline]
+pub(crate) fn start(
+    core: &Core,
+    roots: impl Iterator<Item = u32>,
+    shared: &Shared,
+    submission: &mut Submission<'_>,
+) {
+    let mut lane = Lane::new(NonNull::from(core), shared, submission);
     for index in roots {
         // SAFETY: nobody else knows of it yet, and the caller holds the batch.
         unsafe { lane.add(core, index) };
@@ -177,6 +182,8 @@ pub(super) unsafe fn end_doomed(mut doomed: Vec<Doomed>, line: &mut impl Line) {
     while let Some(Doomed { core, index, mut fate }) = doomed.pop() {
         // SAFETY: the job has not ended, so its batch stays.
         let this = unsafe { core.as_ref() };
+        // SAFETY: as above.
+        let shared = unsafe { this.shared() };
         if matches!(fate, Fate::Predecessor { .. }) && this.is_cancelled(index) {
             fate = Fate::Cancelled;
         }
@@ -185,7 +192,7 @@ pub(super) unsafe fn end_doomed(mut doomed: Vec<Doomed>, line: &mut impl Line) {
         let job = this.id_of(index);
         let ended = match fate {
             Fate::Predecessor { .. } => {
-                this.shared().events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
+                shared.events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
                 this.set_failure(index, fate.clone());
                 Ended::Failed
             }
@@ -193,7 +200,7 @@ pub(super) unsafe fn end_doomed(mut doomed: Vec<Doomed>, line: &mut impl Line) {
             Fate::Stopped => Ended::Stopped,
         };
         if ended != Ended::Failed {
-            this.shared().events.send(|| Event::JobCancelled { job });
+            shared.events.send(|| Event::JobCancelled { job });
         }
         // Dependents hear where it began.
         let fate = fate.as_predecessor(job);
@@ -250,7 +257,8 @@ unsafe fn fail(
 ) -> Option<u32> {
     // SAFETY: as in `complete`.
     let this = unsafe { core.as_ref() };
-    this.shared().count(ended, line.worker());
+    // SAFETY: the job has not ended.
+    unsafe { this.shared() }.count(ended, line.worker());
     let edges = this.successors(index);
     if this.word(index).end(ended) {
         tell(this, index, Some(fate), line, doomed);
@@ -370,7 +378,10 @@ fn release_dependent(core: &Core, index: u32, line: &mut impl Line, doomed: &mut
     match core.word(index).release() {
         Duty::Nothing => {}
         Duty::Run => {
-            let mut lane = Lane::new(NonNull::from(core), core.shared(), line);
+            // SAFETY: it has not ended until we have put it in line, and then nothing is touched
+            // but what the line is of.
+            let shared = unsafe { core.shared() };
+            let mut lane = Lane::new(NonNull::from(core), shared, line);
             // SAFETY: we have made it ready, and hold its batch.
             unsafe { lane.add(core, index) };
             lane.flush();
@@ -389,12 +400,17 @@ pub(crate) fn release_at_submission(core: &Core, index: u32, fate: Option<&Fate>
 }
 
 /// Ends jobs of a new batch that will not run, since a predecessor failed before.
-pub(crate) fn doom_at_submission(core: &Core, indexes: Vec<u32>, handle: &Handle) {
+pub(crate) fn doom_at_submission(
+    core: &Core,
+    indexes: Vec<u32>,
+    shared: &Shared,
+    submission: &mut Submission<'_>,
+) {
     let doomed = indexes
         .into_iter()
         .map(|index| Doomed { core: NonNull::from(core), index, fate: core.take_fate(index) })
         .collect();
     // SAFETY: they are ready, and ours: nobody else knows of them.
-    unsafe { end_doomed(doomed, &mut handle.clone()) };
-    core.shared().made_room();
+    unsafe { end_doomed(doomed, submission) };
+    shared.made_room();
 }

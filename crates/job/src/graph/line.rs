@@ -56,25 +56,35 @@ impl Line for Turn<'_> {
     }
 }
 
-impl Line for Handle {
+/// From a thread that submits a batch, at the moment when it does.
+pub(crate) struct Submission<'a> {
+    pub(crate) handle: &'a Handle,
+    pub(crate) now: u64,
+}
+
+impl Line for Submission<'_> {
     fn worker(&self) -> Option<WorkerId> {
         None
     }
 
+    /// The clock is read once for all of its jobs.
+    #[inline]
     fn now(&self) -> u64 {
-        nanos(Handle::now(self))
+        self.now
     }
 
     fn handle(&self) -> Option<Handle> {
-        Some(self.clone())
+        Some(self.handle.clone())
     }
 
+    #[inline]
     fn submit(&mut self, ready: Ready) {
-        let _ = Handle::submit(self, move |turn| ready.run(turn));
+        let _ = self.handle.submit(move |turn| ready.run(turn));
     }
 
+    #[inline]
     fn submit_with(&mut self, attributes: Attributes, ready: Ready) {
-        let _ = Handle::submit_with(self, attributes, move |turn| ready.run(turn));
+        let _ = self.handle.submit_with(attributes, move |turn| ready.run(turn));
     }
 
     fn turn(&mut self) -> bool {

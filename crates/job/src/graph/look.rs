@@ -10,6 +10,7 @@ use crate::{
         cell::{Fate, Outcome},
         word::{Ended, Word},
     },
+    pool::shared::Shared,
 };
 
 /// How far a job has come.
@@ -23,12 +24,14 @@ pub(crate) enum Phase {
 
 impl Core {
     pub(crate) fn phase(&self, index: u32) -> Phase {
-        match self.word(index).ended() {
-            Some(ended) => Phase::Ended(ended),
-            None if self.shared().runs(self.id_of(index)) => Phase::Running,
-            None if self.is_ready(index) => Phase::Ready,
-            None => Phase::Created,
-        }
+        let ended = || self.word(index).ended().map(Phase::Ended);
+        let runs = || self.look(|shared| shared.runs(self.id_of(index)));
+        ended().unwrap_or_else(|| match runs() {
+            Some(true) => Phase::Running,
+            Some(false) if self.is_ready(index) => Phase::Ready,
+            Some(false) => Phase::Created,
+            None => ended().expect("the batch has ended"),
+        })
     }
 
     /// Whether all that a job waits for has ended.
@@ -49,7 +52,7 @@ impl Core {
 
     /// The phases of all jobs, in one go.
     pub(crate) fn phases(&self) -> Vec<Phase> {
-        let running = self.shared().all_running();
+        let running = self.look(Shared::all_running).unwrap_or_default();
         let mut phases: Vec<Phase> = (0..self.len() as u32)
             .map(|index| match self.word(index).ended() {
                 Some(ended) => Phase::Ended(ended),

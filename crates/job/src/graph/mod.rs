@@ -20,7 +20,17 @@
 //! 3. The last step on behalf of a job is the release of its last successor, or if it has none the
 //!    step of its block. After that step nothing of the batch is touched.
 //! 4. A batch has ended when all jobs without successors have, since every other one ended before
-//!    one of these. They are counted in blocks of 64, so that the workers seldom share a counter.
+//!    one of these. They are counted in blocks of 64, so that the workers seldom share a counter;
+//!    the end of a job that was submitted alone is the end of its batch.
+//! 5. A batch holds no reference to the runtime, which would be a count that all threads contend
+//!    for. As long as a job of it has not ended, the runtime is there: the job is in a queue of it,
+//!    or in a turn, or waits for one that is; and a runtime that goes ends what is in its queues
+//!    before it lets go of its tenants. Whoever looks at what the pool keeps from elsewhere holds
+//!    the lock of the side meanwhile, and has seen under it that the batch has not ended: the last
+//!    job to end has to take the lock too, and does so in the runtime.
+//!
+//! A job that was submitted alone is a batch of one: what are arrays otherwise then lies in the
+//! batch itself, so that it takes one allocation.
 //!
 //! Ordering: what a job did is released with its word (see [`word`]) and with the step of its
 //! block; both steps are acquire and release, so the last one to end sees all of them.
@@ -28,8 +38,9 @@
 pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod end;
-mod line;
+pub(crate) mod line;
 pub(crate) mod look;
+pub(crate) mod one;
 mod ready;
 mod swift;
 pub(crate) mod times;
@@ -38,14 +49,14 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{any::Any, ops::Range, ptr::NonNull, sync::Arc};
+use std::{any::Any, cell::UnsafeCell, mem, ops::Range, ptr::NonNull, sync::Arc, task::Waker};
 
-use kernel::{Handle, Timer};
+use kernel::Timer;
 
 use crate::{
     about::Kept,
-    batch::{OnFailure, layout::Layout},
-    graph::{cells::Cells, times::Times, watch::Watchers, word::Word},
+    batch::{OnFailure, layout::LayoutRef},
+    graph::{cell::Cell, cells::Cells, one::OneOrMany, times::Times, watch::Watchers, word::Word},
     id::JobId,
     pool::shared::Shared,
     sync::{
@@ -64,13 +75,13 @@ pub(crate) const BLOCK: usize = 64;
 pub(crate) struct Parts {
     /// What its tokens carry.
     pub(crate) ticket: u64,
-    pub(crate) words: Box<[Word]>,
+    pub(crate) words: OneOrMany<Word>,
     pub(crate) cells: Cells,
     /// Whether any of them takes more than one turn.
     pub(crate) some_resumable: bool,
-    pub(crate) layout: Arc<Layout>,
+    pub(crate) layout: LayoutRef,
     /// What is said about each job; empty if nothing is.
-    pub(crate) kept: Box<[Kept]>,
+    pub(crate) kept: OneOrMany<Kept>,
     /// The chosen ids, by job.
     pub(crate) ids: Box<[(u32, JobId)]>,
     pub(crate) on_failure: OnFailure,
@@ -78,23 +89,31 @@ pub(crate) struct Parts {
     pub(crate) forgiving: bool,
     /// What its jobs use.
     pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
-    /// Every job is timed, however many there are.
-    pub(crate) timed: bool,
+    pub(crate) times: Times,
     /// Whether anybody can ask for the end of one of its jobs.
     pub(crate) watched: bool,
+}
+
+/// A job that is submitted alone.
+pub(crate) struct Alone {
+    pub(crate) number: u64,
+    pub(crate) cell: Cell,
+    pub(crate) kept: Option<Kept>,
+    pub(crate) now: u64,
 }
 
 pub(crate) struct Core {
     ticket: u64,
     /// The pool's number for it.
     number: u64,
-    words: Box<[Word]>,
+    words: OneOrMany<Word>,
     /// Shared by all batches of the same shape.
-    layout: Arc<Layout>,
+    layout: LayoutRef,
     cells: Cells,
     some_resumable: bool,
-    kept: Box<[Kept]>,
+    kept: OneOrMany<Kept>,
     ids: Box<[(u32, JobId)]>,
+    /// None of a job that was submitted alone.
     blocks: Box<[AtomicU32]>,
     blocks_left: AtomicU32,
     times: Times,
@@ -105,30 +124,46 @@ pub(crate) struct Core {
     watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
-    side: Mutex<Side>,
-    /// What the pool keeps; the handle keeps it alive.
+    side: Mutex<Seldom>,
+    /// The reference of the batch to itself (rule 2), taken by the last job to end.
+    keep: UnsafeCell<Option<Arc<Core>>>,
+    /// What the pool keeps (rule 5).
     shared: NonNull<Shared>,
-    handle: Handle,
 }
 
 // SAFETY: cells are touched by whoever has the job to itself (rule 1), and after its end only
 // read, or taken by its one handle; what lies in them is `Send`, and outcomes are `Sync`. The
-// pointer is to something that is shared by all threads.
+// reference to itself is touched before anybody else knows of the batch, and by the last job to
+// end. The pointer is to something that is shared by all threads.
 unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
 
-/// What is seldom needed.
+/// What is seldom needed, and so made when it is.
+#[derive(Default)]
+struct Seldom(Option<Box<Side>>);
+
 #[derive(Default)]
 struct Side {
-    /// The reference of the batch to itself (rule 2).
-    keep: Option<Arc<Core>>,
     watchers: Watchers,
     timers: Vec<Timer>,
 }
 
+impl Side {
+    /// Takes what is of no use after the end, and those who wait for it.
+    fn take(&mut self) -> (Vec<Timer>, Vec<Waker>) {
+        (mem::take(&mut self.timers), self.watchers.take_batch())
+    }
+}
+
+impl Seldom {
+    fn open(&mut self) -> &mut Side {
+        self.0.get_or_insert_default()
+    }
+}
+
 impl Core {
-    pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
+    pub(crate) fn new(parts: Parts, number: u64, shared: &Shared) -> Arc<Core> {
         let Parts {
             ticket,
             words,
@@ -140,14 +175,14 @@ impl Core {
             on_failure,
             forgiving,
             context,
-            timed,
+            times,
             watched,
         } = parts;
         let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
-        let core = Arc::new(Core {
+        Core::kept_by_itself(Core {
             ticket,
             number,
-            times: Times::new(words.len(), timed),
+            times,
             words,
             blocks: layout.ends.iter().map(|ends| AtomicU32::new(*ends)).collect(),
             blocks_left: AtomicU32::new(with_ends as u32),
@@ -162,11 +197,46 @@ impl Core {
             watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            side: Mutex::new(Side::default()),
+            side: Mutex::default(),
+            keep: UnsafeCell::new(None),
             shared: NonNull::from(shared),
-            handle: handle.clone(),
-        });
-        core.side.lock().keep = Some(core.clone());
+        })
+    }
+
+    /// A job that waits for nobody, submitted alone at `now`.
+    #[inline]
+    pub(crate) fn alone(alone: Alone, shared: &Shared) -> Arc<Core> {
+        let Alone { number, cell, kept, now } = alone;
+        Core::kept_by_itself(Core {
+            ticket: 0,
+            number,
+            times: Times::of_one(now),
+            words: OneOrMany::One(Word::new(0)),
+            blocks: Box::default(),
+            blocks_left: AtomicU32::new(0),
+            layout: LayoutRef::alone(),
+            some_resumable: cell.is_resumable(),
+            cells: Cells::Mixed(OneOrMany::One(cell)),
+            kept: kept.into(),
+            ids: Box::default(),
+            on_failure: OnFailure::default(),
+            forgiving: false,
+            _context: None,
+            watched: true,
+            cancelled: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            side: Mutex::default(),
+            keep: UnsafeCell::new(None),
+            shared: NonNull::from(shared),
+        })
+    }
+
+    #[inline]
+    fn kept_by_itself(core: Core) -> Arc<Core> {
+        let core = Arc::new(core);
+        let keep = Some(core.clone());
+        // SAFETY: nobody else knows of the batch yet.
+        unsafe { *core.keep.get() = keep };
         core
     }
 
@@ -178,14 +248,29 @@ impl Core {
         self.words.len()
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// What the pool keeps.
+    ///
+    /// # Safety
+    /// A job of the batch has not ended, and does not while the reference lives; or the caller
+    /// keeps the runtime (rule 5).
+    #[inline(always)]
+    pub(crate) unsafe fn shared(&self) -> &Shared {
+        // SAFETY: it lives as long as the runtime, which is there by the caller's promise.
+        unsafe { self.shared.as_ref() }
     }
 
-    #[inline(always)]
-    pub(crate) fn shared(&self) -> &Shared {
-        // SAFETY: it lives as long as the runtime, which our handle keeps.
-        unsafe { self.shared.as_ref() }
+    /// Whether this is the pool it was submitted to, while it has not ended.
+    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+        std::ptr::eq(self.shared.as_ptr(), shared)
+    }
+
+    /// Looks at what the pool keeps, unless the batch has ended.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&Shared) -> R) -> Option<R> {
+        let side = self.side.lock();
+        // SAFETY: it has not ended, and can not while we hold the lock (rule 5).
+        let found = (!self.has_ended()).then(|| look(unsafe { self.shared() }));
+        drop(side);
+        found
     }
 
     #[inline(always)]
@@ -252,33 +337,37 @@ impl Core {
     /// Keeps a timer for as long as the batch has not ended.
     pub(crate) fn keep_timer(&self, timer: Timer) {
         let mut side = self.side.lock();
-        if side.keep.is_some() {
-            side.timers.push(timer);
+        if !self.has_ended() {
+            side.open().timers.push(timer);
         }
     }
 
     /// A job without successors has ended (rule 4).
     #[inline(always)]
     fn end_in_block(&self, index: u32) {
-        let block = &self.blocks[index as usize / BLOCK];
+        let Some(block) = self.blocks.get(index as usize / BLOCK) else {
+            return self.finish();
+        };
         if block.fetch_sub(1, AcqRel) == 1 && self.blocks_left.fetch_sub(1, AcqRel) == 1 {
             self.finish();
         }
     }
 
     /// All jobs have ended. Also for a batch that has none.
-    #[cold]
     pub(crate) fn finish(&self) {
-        let shared = self.shared();
-        shared.batch_ended(self);
+        if !self.ids.is_empty() {
+            // SAFETY: the last job ends here, in the runtime (rule 5).
+            unsafe { self.shared() }.batch_ended(self);
+        }
+        // SAFETY: all other jobs have ended, and we are the last.
+        let keep = unsafe { (*self.keep.get()).take() };
         let mut side = self.side.lock();
-        let (keep, timers) = (side.keep.take(), std::mem::take(&mut side.timers));
         self.ended.store(true, Release);
-        let wakers = side.watchers.take_batch();
+        let left = side.0.as_mut().map(|side| side.take());
         drop(side);
-        drop(timers);
-        for waker in wakers {
-            cell::contain(|| waker.wake());
+        if let Some((timers, wakers)) = left {
+            drop(timers);
+            wakers.into_iter().for_each(|waker| cell::contain(|| waker.wake()));
         }
         // With the last reference goes the batch, unless somebody holds a handle.
         drop(keep);

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::{
+    graph::one::OneOrMany,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 /// Of a batch with fewer jobs each is timed.
 pub const EXACT_MAX: usize = 1024;
@@ -16,8 +19,8 @@ const STRIDE: usize = 64;
 pub(crate) struct Times {
     /// An index is timed if these bits of it are 0.
     mask: u32,
-    submitted: AtomicU64,
-    stamps: Box<[Stamps]>,
+    submitted: u64,
+    stamps: OneOrMany<Stamps>,
 }
 
 #[derive(Default)]
@@ -52,14 +55,16 @@ impl Timings {
 }
 
 impl Times {
-    pub(crate) fn new(jobs: usize, all: bool) -> Times {
+    pub(crate) fn new(jobs: usize, all: bool, submitted: u64) -> Times {
         let stride = if all || jobs < EXACT_MAX { 1 } else { STRIDE };
-        let stamps = (0..jobs.div_ceil(stride)).map(|_| Stamps::default()).collect();
-        Times { mask: stride as u32 - 1, submitted: AtomicU64::new(0), stamps }
+        let stamps: Vec<Stamps> = (0..jobs.div_ceil(stride)).map(|_| Stamps::default()).collect();
+        Times { mask: stride as u32 - 1, submitted, stamps: stamps.into() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.stamps.is_empty()
+    /// Of one job.
+    #[inline]
+    pub(crate) fn of_one(submitted: u64) -> Times {
+        Times { mask: 0, submitted, stamps: OneOrMany::One(Stamps::default()) }
     }
 
     /// How many jobs one that is timed stands for.
@@ -77,17 +82,13 @@ impl Times {
         self.stamps.get((index / (self.mask + 1)) as usize)
     }
 
-    pub(crate) fn set_submitted(&self, now: u64) {
-        self.submitted.store(now, Relaxed);
-    }
-
     pub(crate) fn read(&self, index: u32) -> Option<Timings> {
         let stamps = self.of(index)?;
         let at = |stamp: &AtomicU64| {
             Some(stamp.load(Relaxed)).filter(|at| *at > 0).map(Duration::from_nanos)
         };
         Some(Timings {
-            created: Duration::from_nanos(self.submitted.load(Relaxed)),
+            created: Duration::from_nanos(self.submitted),
             ready: at(&stamps.ready),
             started: at(&stamps.started),
             ended: at(&stamps.ended),

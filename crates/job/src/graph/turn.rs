@@ -65,7 +65,8 @@ fn leave_later(
         let Batch(core) = batch;
         // SAFETY: the job ends after this, so its batch stays.
         let core = unsafe { core.as_ref() };
-        let shared = core.shared();
+        // SAFETY: as above.
+        let shared = unsafe { core.shared() };
         if let Some(started) = started {
             stop_clock(core, index, verdict, started, shared, turn);
         }
