@@ -88,7 +88,7 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
     /// When it was created, ready, started and ended. `None` if it was not timed: see
     /// [`Batch::timed`](crate::Batch::timed).
     pub fn timings(&self) -> Option<Timings> {
-        self.core.times().read(self.index)
+        self.core.timings(self.index)
     }
 
     /// Whether it has ended.

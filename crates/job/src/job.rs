@@ -98,11 +98,11 @@ impl<B: Body> Job<B> {
         self.about.get_or_insert_default()
     }
 
-    /// Whether it waits for nobody, and nobody can know of it but by its handle.
+    /// Whether it waits for nobody, takes one turn, and nobody can know of it but by its handle.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         let named = |about: &About| about.id.is_some() || about.deadline.is_some();
-        self.after.is_empty() && !self.about.as_ref().is_some_and(named)
+        !B::RESUMABLE && self.after.is_empty() && !self.about.as_ref().is_some_and(named)
     }
 
     /// A name of your own choice; see [`JobId`].

@@ -1,10 +1,5 @@
 //! How the dependencies of a batch are laid out, and whether they make sense.
 
-use std::{
-    ops::Deref,
-    sync::{Arc, LazyLock},
-};
-
 use crate::graph::{BLOCK, word::Word};
 
 /// The graph of a batch, ready to run.
@@ -19,34 +14,6 @@ pub(crate) struct Layout {
     pub(crate) ends: Box<[u32]>,
     /// Jobs without predecessors, as ranges.
     pub(crate) roots: Vec<(u32, u32)>,
-}
-
-/// The layout of a batch, which others of the same shape share.
-#[derive(Clone)]
-pub(crate) enum LayoutRef {
-    Shared(Arc<Layout>),
-    /// That of one job, which all of them share.
-    Alone(&'static Layout),
-}
-
-impl LayoutRef {
-    #[inline]
-    pub(crate) fn alone() -> LayoutRef {
-        static ALONE: LazyLock<Layout> = LazyLock::new(|| Layout::without_edges(1));
-        LayoutRef::Alone(&ALONE)
-    }
-}
-
-impl Deref for LayoutRef {
-    type Target = Layout;
-
-    #[inline(always)]
-    fn deref(&self) -> &Layout {
-        match self {
-            LayoutRef::Shared(layout) => layout,
-            LayoutRef::Alone(layout) => layout,
-        }
-    }
 }
 
 impl Layout {

@@ -11,7 +11,7 @@ use std::{any::Any, fmt, sync::Arc, time::Duration};
 use crate::{
     about::{About, Kept},
     batch::{
-        layout::{Edge, LayoutRef, lay_out},
+        layout::{Edge, Layout, lay_out},
         node::{After, Node, Predecessor},
         shape::Shape,
     },
@@ -77,7 +77,7 @@ pub struct Batch {
     pub(crate) forgiving: bool,
     pub(crate) timed: bool,
     pub(crate) some_resumable: bool,
-    pub(crate) layout: Option<LayoutRef>,
+    pub(crate) layout: Option<Arc<Layout>>,
     /// What its jobs use, for as long as they have not ended.
     pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -312,7 +312,7 @@ impl Batch {
             return Err(Error::TooLarge { size: dependencies, max: DEPENDENCIES_MAX });
         }
         match lay_out(&self.words, &self.edges, self.tangled) {
-            Ok(layout) => self.layout = Some(LayoutRef::Shared(Arc::new(layout))),
+            Ok(layout) => self.layout = Some(Arc::new(layout)),
             Err(cycle) => {
                 return Err(Error::Cycle(cycle.into_iter().map(|at| self.name(at)).collect()));
             }
@@ -330,7 +330,7 @@ impl Batch {
     }
 
     /// A batch of this shape.
-    pub(crate) fn shaped(layout: &LayoutRef, cells: Content) -> Batch {
+    pub(crate) fn shaped(layout: &Arc<Layout>, cells: Content) -> Batch {
         let mut batch = Batch::of(UNNAMED);
         batch.words = layout.words();
         batch.layout = Some(layout.clone());

@@ -1,9 +1,9 @@
 //! Who waits for whom, for batches that are alike.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::{
-    batch::{Batch, Content, layout::LayoutRef},
+    batch::{Batch, Content, layout::Layout},
     context::Context,
     graph::typed::{Payloads, TypedCells},
 };
@@ -33,10 +33,10 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Shape(LayoutRef);
+pub struct Shape(Arc<Layout>);
 
 impl Shape {
-    pub(super) fn new(layout: LayoutRef) -> Shape {
+    pub(super) fn new(layout: Arc<Layout>) -> Shape {
         Shape(layout)
     }
 

@@ -18,7 +18,7 @@ use crate::{
     body::{Body, Turned},
     context::Context,
     error::JobError,
-    graph::one::OneOrMany,
+    graph::word::Word,
     id::JobId,
 };
 
@@ -123,9 +123,20 @@ impl Cell {
         Cell { how: const { &B::HOW }, room: UnsafeCell::new(room) }
     }
 
+    /// Drops what is left.
+    ///
+    /// # Safety
+    /// Nobody else is left, this is the word of its job, and the cell is not used afterwards.
     #[inline]
-    pub(super) fn is_resumable(&self) -> bool {
-        self.how.resumable
+    pub(super) unsafe fn clear(&self, word: &Word) {
+        let room = self.room.get();
+        match word.ended() {
+            _ if word.is_taken() && word.is_done() => {}
+            // SAFETY: its outcome lies there, and nobody else is left.
+            Some(_) => unsafe { (self.how.drop_outcome)(room) },
+            // SAFETY: its body lies there, and nobody else is left.
+            None => unsafe { (self.how.drop_body)(room) },
+        }
     }
 
     /// Takes the body back.
@@ -143,8 +154,8 @@ impl Cell {
 pub(crate) struct Bodies(pub(crate) Vec<Cell>);
 
 impl Bodies {
-    pub(crate) fn into_cells(mut self) -> OneOrMany<Cell> {
-        mem::take(&mut self.0).into()
+    pub(crate) fn into_cells(mut self) -> Box<[Cell]> {
+        mem::take(&mut self.0).into_boxed_slice()
     }
 
     /// The body of the last one.

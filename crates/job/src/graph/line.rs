@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use kernel::{Attributes, Handle, Turn, WorkerId};
 
 use crate::{
-    about::{Kept, nanos},
+    about::nanos,
     graph::{
         Core,
         ready::{Ready, turns},
@@ -154,8 +154,8 @@ impl<'a, L: Line> Lane<'a, L> {
     /// Notes when a job was ready, if it is timed.
     #[inline(always)]
     pub(super) fn stamp(&self, core: &Core, index: u32) {
-        if let Some(stamps) = core.times().of(index) {
-            stamps.ready(self.line.now());
+        if let Some(noted) = core.noted(index) {
+            noted.ready(self.line.now());
         }
     }
 
@@ -173,8 +173,7 @@ impl<'a, L: Line> Lane<'a, L> {
     /// A job whose place in line depends on what is said about it, or that needs a strand.
     #[inline(never)]
     fn add_with_care(&mut self, core: &Core, index: u32) {
-        let nothing = Kept::default();
-        let attributes = self.shared.attributes(core.kept(index).unwrap_or(&nothing));
+        let attributes = self.shared.attributes(&core.kept(index).unwrap_or_default());
         let resumable = core.is_resumable(index);
         // SAFETY: it is ready, and ours. From here on nothing of the batch is touched.
         let ready = unsafe { Ready::new(self.core, index, index + 1) };

@@ -8,7 +8,7 @@ use crate::{
     graph::{
         Core,
         cell::{Fate, Outcome},
-        word::{Ended, Word},
+        word::Ended,
     },
     pool::shared::Shared,
 };
@@ -42,8 +42,7 @@ impl Core {
             // The last predecessor is not taken off: has it ended?
             1 if !word.is_exact() => (0..self.len() as u32).all(|before| {
                 let edges = self.successors(before);
-                let waits =
-                    self.layout.edges[edges.start as usize..edges.end as usize].contains(&index);
+                let waits = self.edges()[edges.start as usize..edges.end as usize].contains(&index);
                 !waits || self.word(before).is_done()
             }),
             _ => false,
@@ -69,7 +68,7 @@ impl Core {
                 continue;
             }
             for at in self.successors(index) {
-                phases[self.layout.edges[at as usize] as usize] = Phase::Created;
+                phases[self.edges()[at as usize] as usize] = Phase::Created;
             }
         }
         phases
@@ -77,7 +76,7 @@ impl Core {
 
     /// How each job ended that has.
     pub(crate) fn ends(&self) -> impl Iterator<Item = Ended> + '_ {
-        self.words.iter().filter_map(Word::ended)
+        (0..self.len() as u32).filter_map(|index| self.word(index).ended())
     }
 
     /// The result or the error of a job that has ended, if nobody took it.
@@ -92,7 +91,7 @@ impl Core {
         let completed = ended == Ended::Completed;
         // SAFETY: it has ended like this, and the types are the caller's promise.
         unsafe {
-            let value = self.cells.value(index, completed);
+            let value = self.at(index).value(completed);
             Some(if completed { Ok(value.cast().as_ref()) } else { Err(value.cast().as_ref()) })
         }
     }
@@ -105,7 +104,7 @@ impl Core {
         let completed = self.word(index).ended() == Some(Ended::Completed);
         self.word(index).take();
         // SAFETY: by the caller's promise.
-        unsafe { self.cells.take(index, completed) }
+        unsafe { self.at(index).take(completed) }
     }
 
     /// What dependents are told of a job that has ended, but did not complete. It does not look at

@@ -35,12 +35,12 @@
 //! Ordering: what a job did is released with its word (see [`word`]) and with the step of its
 //! block; both steps are acquire and release, so the last one to end sees all of them.
 
+mod beside;
 pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod end;
 pub(crate) mod line;
 pub(crate) mod look;
-pub(crate) mod one;
 mod ready;
 mod swift;
 pub(crate) mod times;
@@ -49,22 +49,26 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{any::Any, cell::UnsafeCell, mem, ops::Range, ptr::NonNull, sync::Arc, task::Waker};
+use std::{any::Any, mem, ops::Range, ptr::NonNull, sync::Arc};
 
 use kernel::Timer;
 
 use crate::{
     about::Kept,
-    batch::{OnFailure, layout::LayoutRef},
-    graph::{cell::Cell, cells::Cells, one::OneOrMany, times::Times, watch::Watchers, word::Word},
+    batch::{OnFailure, layout::Layout},
+    body::Body,
+    graph::{
+        beside::Beside,
+        cell::Cell,
+        cells::{At, Cells},
+        times::{Moments, Noted, Times, Timings},
+        word::Word,
+    },
     id::JobId,
     pool::shared::Shared,
-    sync::{
-        Mutex,
-        atomic::{
-            AtomicBool, AtomicU32,
-            Ordering::{AcqRel, Acquire, Relaxed, Release},
-        },
+    sync::atomic::{
+        AtomicBool, AtomicU32,
+        Ordering::{AcqRel, Relaxed},
     },
 };
 
@@ -75,13 +79,13 @@ pub(crate) const BLOCK: usize = 64;
 pub(crate) struct Parts {
     /// What its tokens carry.
     pub(crate) ticket: u64,
-    pub(crate) words: OneOrMany<Word>,
+    pub(crate) words: Box<[Word]>,
     pub(crate) cells: Cells,
     /// Whether any of them takes more than one turn.
     pub(crate) some_resumable: bool,
-    pub(crate) layout: LayoutRef,
+    pub(crate) layout: Arc<Layout>,
     /// What is said about each job; empty if nothing is.
-    pub(crate) kept: OneOrMany<Kept>,
+    pub(crate) kept: Box<[Kept]>,
     /// The chosen ids, by job.
     pub(crate) ids: Box<[(u32, JobId)]>,
     pub(crate) on_failure: OnFailure,
@@ -94,26 +98,38 @@ pub(crate) struct Parts {
     pub(crate) watched: bool,
 }
 
-/// A job that is submitted alone.
-pub(crate) struct Alone {
-    pub(crate) number: u64,
-    pub(crate) cell: Cell,
-    pub(crate) kept: Option<Kept>,
-    pub(crate) now: u64,
-}
-
 pub(crate) struct Core {
-    ticket: u64,
     /// The pool's number for it.
     number: u64,
-    words: OneOrMany<Word>,
+    /// What the pool keeps (rule 5).
+    shared: NonNull<Shared>,
+    side: Beside,
+    /// Of a job that was submitted alone.
+    word: Word,
+    cancelled: AtomicBool,
+    kind: Kind,
+}
+
+/// With its counts of references a job alone then takes 120 bytes: the most that the C library's
+/// allocator frees on another core without a lock.
+#[cfg(all(target_pointer_width = "64", not(any(loom, shuttle))))]
+const _: () = assert!(size_of::<Core>() <= 104);
+
+enum Kind {
+    Alone(Cell, Moments),
+    Batch(Box<Many>),
+}
+
+/// What a batch has for each of its jobs, and for all of them.
+struct Many {
+    ticket: u64,
+    words: Box<[Word]>,
     /// Shared by all batches of the same shape.
-    layout: LayoutRef,
+    layout: Arc<Layout>,
     cells: Cells,
     some_resumable: bool,
-    kept: OneOrMany<Kept>,
+    kept: Box<[Kept]>,
     ids: Box<[(u32, JobId)]>,
-    /// None of a job that was submitted alone.
     blocks: Box<[AtomicU32]>,
     blocks_left: AtomicU32,
     times: Times,
@@ -122,45 +138,14 @@ pub(crate) struct Core {
     /// What its jobs use: it stays as long as one has not ended (rule 2).
     _context: Option<Arc<dyn Any + Send + Sync>>,
     watched: bool,
-    cancelled: AtomicBool,
-    ended: AtomicBool,
-    side: Mutex<Seldom>,
-    /// The reference of the batch to itself (rule 2), taken by the last job to end.
-    keep: UnsafeCell<Option<Arc<Core>>>,
-    /// What the pool keeps (rule 5).
-    shared: NonNull<Shared>,
 }
 
 // SAFETY: cells are touched by whoever has the job to itself (rule 1), and after its end only
 // read, or taken by its one handle; what lies in them is `Send`, and outcomes are `Sync`. The
-// reference to itself is touched before anybody else knows of the batch, and by the last job to
-// end. The pointer is to something that is shared by all threads.
+// pointer is to something that is shared by all threads.
 unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
-
-/// What is seldom needed, and so made when it is.
-#[derive(Default)]
-struct Seldom(Option<Box<Side>>);
-
-#[derive(Default)]
-struct Side {
-    watchers: Watchers,
-    timers: Vec<Timer>,
-}
-
-impl Side {
-    /// Takes what is of no use after the end, and those who wait for it.
-    fn take(&mut self) -> (Vec<Timer>, Vec<Waker>) {
-        (mem::take(&mut self.timers), self.watchers.take_batch())
-    }
-}
-
-impl Seldom {
-    fn open(&mut self) -> &mut Side {
-        self.0.get_or_insert_default()
-    }
-}
 
 impl Core {
     pub(crate) fn new(parts: Parts, number: u64, shared: &Shared) -> Arc<Core> {
@@ -179,10 +164,8 @@ impl Core {
             watched,
         } = parts;
         let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
-        Core::kept_by_itself(Core {
+        let many = Many {
             ticket,
-            number,
-            times,
             words,
             blocks: layout.ends.iter().map(|ends| AtomicU32::new(*ends)).collect(),
             blocks_left: AtomicU32::new(with_ends as u32),
@@ -191,61 +174,81 @@ impl Core {
             some_resumable,
             kept,
             ids,
+            times,
             on_failure,
             forgiving,
             _context: context,
             watched,
-            cancelled: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            side: Mutex::default(),
-            keep: UnsafeCell::new(None),
-            shared: NonNull::from(shared),
-        })
+        };
+        Core::kept_by_itself(Kind::Batch(Box::new(many)), number, shared)
     }
 
-    /// A job that waits for nobody, submitted alone at `now`.
+    /// A job that waits for nobody and takes one turn, submitted alone at `now`.
     #[inline]
-    pub(crate) fn alone(alone: Alone, shared: &Shared) -> Arc<Core> {
-        let Alone { number, cell, kept, now } = alone;
-        Core::kept_by_itself(Core {
-            ticket: 0,
-            number,
-            times: Times::of_one(now),
-            words: OneOrMany::One(Word::new(0)),
-            blocks: Box::default(),
-            blocks_left: AtomicU32::new(0),
-            layout: LayoutRef::alone(),
-            some_resumable: cell.is_resumable(),
-            cells: Cells::Mixed(OneOrMany::One(cell)),
-            kept: kept.into(),
-            ids: Box::default(),
-            on_failure: OnFailure::default(),
-            forgiving: false,
-            _context: None,
-            watched: true,
-            cancelled: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            side: Mutex::default(),
-            keep: UnsafeCell::new(None),
-            shared: NonNull::from(shared),
-        })
-    }
-
-    #[inline]
-    fn kept_by_itself(core: Core) -> Arc<Core> {
-        let core = Arc::new(core);
-        let keep = Some(core.clone());
-        // SAFETY: nobody else knows of the batch yet.
-        unsafe { *core.keep.get() = keep };
+    pub(crate) fn alone<B: Body>(
+        body: B,
+        kept: &Kept,
+        now: u64,
+        number: u64,
+        shared: &Shared,
+    ) -> Arc<Core> {
+        let kind = Kind::Alone(Cell::new(body), Moments::new(now));
+        let core = Core::kept_by_itself(kind, number, shared);
+        if kept.is_to_be_compared() {
+            core.side.open().lock().kept = Some(*kept);
+        }
         core
     }
 
+    /// It holds a reference to itself (rule 2), which is no more than its count.
+    #[inline]
+    fn kept_by_itself(kind: Kind, number: u64, shared: &Shared) -> Arc<Core> {
+        let core = Arc::new(Core {
+            number,
+            shared: NonNull::from(shared),
+            side: Beside::new(),
+            word: Word::new(0),
+            cancelled: AtomicBool::new(false),
+            kind,
+        });
+        mem::forget(core.clone());
+        core
+    }
+
+    /// What stands for the batch as long as a job of it has not ended. From this, not from a
+    /// reference, its own count can be given back.
+    #[inline]
+    pub(crate) fn pointer(core: &Arc<Core>) -> NonNull<Core> {
+        // SAFETY: an `Arc` is never null.
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(core).cast_mut()) }
+    }
+
+    #[inline(always)]
+    fn batch(&self) -> Option<&Many> {
+        match &self.kind {
+            Kind::Alone(..) => None,
+            Kind::Batch(many) => Some(many),
+        }
+    }
+
+    /// Of a batch that [runs swiftly](Core::runs_swiftly).
+    #[inline(always)]
+    fn many(&self) -> &Many {
+        self.batch().expect("it was submitted as a batch")
+    }
+
+    /// Whether its jobs take the path that nearly all jobs of batches take.
+    #[inline(always)]
+    fn runs_swiftly(&self) -> bool {
+        self.batch().is_some_and(|many| !many.some_resumable)
+    }
+
     pub(crate) fn ticket(&self) -> u64 {
-        self.ticket
+        self.batch().map_or(0, |many| many.ticket)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.words.len()
+        self.batch().map_or(1, |many| many.words.len())
     }
 
     /// What the pool keeps.
@@ -266,7 +269,7 @@ impl Core {
 
     /// Looks at what the pool keeps, unless the batch has ended.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Shared) -> R) -> Option<R> {
-        let side = self.side.lock();
+        let side = self.side.open().lock();
         // SAFETY: it has not ended, and can not while we hold the lock (rule 5).
         let found = (!self.has_ended()).then(|| look(unsafe { self.shared() }));
         drop(side);
@@ -275,14 +278,33 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn word(&self, index: u32) -> &Word {
-        &self.words[index as usize]
+        match &self.kind {
+            Kind::Alone(..) => &self.word,
+            Kind::Batch(many) => &many.words[index as usize],
+        }
+    }
+
+    /// Where the body or the outcome of a job lies.
+    #[inline(always)]
+    fn at(&self, index: u32) -> At<'_> {
+        match &self.kind {
+            Kind::Alone(cell, _) => At::Cell(cell),
+            Kind::Batch(many) => many.cells.at(index),
+        }
     }
 
     /// Where its successors are in the edges.
     #[inline(always)]
     fn successors(&self, index: u32) -> Range<u32> {
-        let starts = &self.layout.starts;
+        let Some(many) = self.batch() else { return 0..0 };
+        let starts = &many.layout.starts;
         starts[index as usize]..starts[index as usize + 1]
+    }
+
+    /// The successors of each job.
+    #[inline(always)]
+    fn edges(&self) -> &[u32] {
+        self.batch().map_or(&[], |many| &many.layout.edges)
     }
 
     /// Whether jobs of its batch wait for it. Then its outcome stays until the batch has ended.
@@ -294,31 +316,59 @@ impl Core {
     /// looked at.
     #[inline(always)]
     fn is_resumable(&self, index: u32) -> bool {
-        self.some_resumable && self.cells.is_resumable(index)
+        self.batch().is_some_and(|many| many.some_resumable && many.cells.is_resumable(index))
     }
 
-    pub(crate) fn kept(&self, index: u32) -> Option<&Kept> {
-        self.kept.get(index as usize)
+    /// What is said about a job. Of one that was submitted alone, no more than is needed when it
+    /// has run.
+    fn kept(&self, index: u32) -> Option<Kept> {
+        match &self.kind {
+            Kind::Alone(..) => self.side.get().and_then(|side| side.lock().kept),
+            Kind::Batch(many) => many.kept.get(index as usize).copied(),
+        }
     }
 
-    pub(crate) fn times(&self) -> &Times {
-        &self.times
+    fn on_failure(&self) -> OnFailure {
+        self.batch().map_or(OnFailure::default(), |many| many.on_failure)
+    }
+
+    fn is_forgiving(&self) -> bool {
+        self.batch().is_some_and(|many| many.forgiving)
+    }
+
+    /// Where the times of a job are noted, if they are.
+    #[inline(always)]
+    fn noted(&self, index: u32) -> Option<Noted<'_>> {
+        match &self.kind {
+            Kind::Alone(_, moments) => Some(Noted::Moments(moments)),
+            Kind::Batch(many) => many.times.of(index).map(Noted::Stamps),
+        }
+    }
+
+    /// How many jobs one that is timed stands for.
+    fn weight(&self) -> u64 {
+        self.batch().map_or(1, |many| many.times.weight())
+    }
+
+    pub(crate) fn timings(&self, index: u32) -> Option<Timings> {
+        match &self.kind {
+            Kind::Alone(_, moments) => Some(moments.read()),
+            Kind::Batch(many) => many.times.read(index),
+        }
     }
 
     #[inline(always)]
     pub(crate) fn id_of(&self, index: u32) -> JobId {
-        if self.ids.is_empty() {
-            return JobId::ours(self.number, index);
-        }
-        match self.ids.binary_search_by_key(&index, |(at, _)| *at) {
-            Ok(at) => self.ids[at].1,
+        match self.chosen().binary_search_by_key(&index, |(at, _)| *at) {
+            Ok(at) => self.chosen()[at].1,
             Err(_) => JobId::ours(self.number, index),
         }
     }
 
     /// The chosen ids.
+    #[inline(always)]
     pub(crate) fn chosen(&self) -> &[(u32, JobId)] {
-        &self.ids
+        self.batch().map_or(&[], |many| &many.ids)
     }
 
     pub(crate) fn cancel(&self) {
@@ -331,52 +381,71 @@ impl Core {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Acquire)
+        self.side.has_ended()
     }
 
     /// Keeps a timer for as long as the batch has not ended.
     pub(crate) fn keep_timer(&self, timer: Timer) {
-        let mut side = self.side.lock();
+        let mut side = self.side.open().lock();
         if !self.has_ended() {
-            side.open().timers.push(timer);
+            side.timers.push(timer);
         }
     }
 
     /// A job without successors has ended (rule 4).
+    ///
+    /// # Safety
+    /// It was the caller's, and this is the last step on its behalf. The batch is not touched
+    /// afterwards.
     #[inline(always)]
-    fn end_in_block(&self, index: u32) {
-        let Some(block) = self.blocks.get(index as usize / BLOCK) else {
-            return self.finish();
+    unsafe fn end_in_block(core: NonNull<Core>, index: u32) {
+        // SAFETY: the last job to end is the one that comes to `finish`, so the batch stays.
+        let last = match unsafe { core.as_ref() }.batch() {
+            None => true,
+            Some(many) => {
+                many.blocks[index as usize / BLOCK].fetch_sub(1, AcqRel) == 1
+                    && many.blocks_left.fetch_sub(1, AcqRel) == 1
+            }
         };
-        if block.fetch_sub(1, AcqRel) == 1 && self.blocks_left.fetch_sub(1, AcqRel) == 1 {
-            self.finish();
+        if last {
+            // SAFETY: all have ended.
+            unsafe { Core::finish(core) };
         }
     }
 
     /// All jobs have ended. Also for a batch that has none.
-    pub(crate) fn finish(&self) {
-        if !self.ids.is_empty() {
-            // SAFETY: the last job ends here, in the runtime (rule 5).
-            unsafe { self.shared() }.batch_ended(self);
+    ///
+    /// # Safety
+    /// So it is, and it is said once. The batch is not touched afterwards.
+    pub(crate) unsafe fn finish(core: NonNull<Core>) {
+        // SAFETY: its reference to itself is given back below.
+        let this = unsafe { core.as_ref() };
+        if !this.chosen().is_empty() {
+            // SAFETY: we are in the runtime (rule 5).
+            unsafe { this.shared() }.batch_ended(this);
         }
-        // SAFETY: all other jobs have ended, and we are the last.
-        let keep = unsafe { (*self.keep.get()).take() };
-        let mut side = self.side.lock();
-        self.ended.store(true, Release);
-        let left = side.0.as_mut().map(|side| side.take());
-        drop(side);
-        if let Some((timers, wakers)) = left {
+        if let Some(side) = this.side.end() {
+            let mut side = side.lock();
+            let (timers, wakers) = (mem::take(&mut side.timers), side.watchers.take_batch());
+            drop(side);
             drop(timers);
-            wakers.into_iter().for_each(|waker| cell::contain(|| waker.wake()));
+            for waker in wakers {
+                cell::contain(|| waker.wake());
+            }
         }
-        // With the last reference goes the batch, unless somebody holds a handle.
-        drop(keep);
+        // SAFETY: the count that `kept_by_itself` left. With the last one goes the batch, unless
+        // somebody holds a handle.
+        drop(unsafe { Arc::from_raw(core.as_ptr()) });
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: this was the last reference, and the words are those of the jobs.
-        unsafe { self.cells.clear(&self.words) };
+        match &mut self.kind {
+            // SAFETY: this was the last reference, and the word is that of the job.
+            Kind::Alone(cell, _) => unsafe { cell.clear(&self.word) },
+            // SAFETY: this was the last reference, and the words are those of the jobs.
+            Kind::Batch(many) => unsafe { many.cells.clear(&many.words) },
+        }
     }
 }

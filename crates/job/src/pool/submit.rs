@@ -22,8 +22,8 @@ use crate::{
     body::Body,
     error::{Error, Refused},
     graph::{
-        Alone, Core, Parts,
-        cell::{Cell, Fate},
+        Core, Parts,
+        cell::Fate,
         end,
         line::Submission,
         times::Times,
@@ -86,10 +86,9 @@ impl Pool {
         match admitted {
             Ok((kept, number)) => {
                 let now = nanos(self.handle.now());
-                let alone = Alone { number, cell: Cell::new(job.body), kept, now };
-                let core = Core::alone(alone, shared);
+                let core = Core::alone(job.body, &kept, now, number, shared);
                 let mut submission = Submission { handle: &self.handle, now };
-                end::start(&core, 0..1, shared, &mut submission);
+                end::start_alone(&core, &kept, shared, &mut submission);
                 Ok(JobHandle::new(core, 0))
             }
             Err(error) => Err(Refused::new(error, job)),
@@ -170,9 +169,9 @@ impl Pool {
 
     /// Asks the prioritizer and the affinity about a job that is submitted alone.
     #[inline]
-    fn complete_alone(&self, kept: Option<Kept>, shared: &Shared) -> Result<Option<Kept>, Error> {
+    fn complete_alone(&self, kept: Option<Kept>, shared: &Shared) -> Result<Kept, Error> {
         if kept.is_none() && !shared.asks() {
-            return Ok(None);
+            return Ok(Kept::default());
         }
         let mut kept = kept.unwrap_or_default();
         let info = JobInfo {
@@ -186,7 +185,7 @@ impl Pool {
             successors: 0,
         };
         shared.complete(&mut kept, &info, shared.workers_count)?;
-        Ok(Some(kept))
+        Ok(kept)
     }
 
     /// Asks the prioritizer and the affinity about each job.
@@ -266,11 +265,11 @@ impl Pool {
         let parts = Parts {
             ticket,
             times: Times::new(words.len(), timed, now),
-            words: words.into(),
+            words: words.into_boxed_slice(),
             cells: cells.into_cells(),
             some_resumable,
             layout,
-            kept: kept.into(),
+            kept: kept.into_boxed_slice(),
             ids: ids.into_boxed_slice(),
             on_failure,
             forgiving,
@@ -283,7 +282,8 @@ impl Pool {
         }
         self.watch_deadlines(&core, &deadlines);
         if core.len() == 0 {
-            core.finish();
+            // SAFETY: it has no jobs.
+            unsafe { Core::finish(Core::pointer(&core)) };
             return core;
         }
         let (free, doomed) = self.watch(&core, needs, &guarded);
