@@ -67,6 +67,12 @@ impl Kept {
         }
     }
 
+    /// Whether something is said that is needed when the job has run.
+    #[inline]
+    pub(crate) fn is_to_be_compared(&self) -> bool {
+        self.estimate > 0 || self.class > 0
+    }
+
     pub(crate) fn class(&self) -> Option<Class> {
         self.class.checked_sub(1).map(Class::new)
     }

@@ -14,6 +14,7 @@ use crate::{
     error::{Error, JobError},
     graph::{Core, look::Phase, times::Timings, watch::Place, word::Ended},
     id::JobId,
+    pool::shared::Shared,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
@@ -87,7 +88,7 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
     /// When it was created, ready, started and ended. `None` if it was not timed: see
     /// [`Batch::timed`](crate::Batch::timed).
     pub fn timings(&self) -> Option<Timings> {
-        self.core.times().read(self.index)
+        self.core.timings(self.index)
     }
 
     /// Whether it has ended.
@@ -243,8 +244,10 @@ impl<R: 'static, E: 'static> Future for JobHandle<R, E> {
 
 impl<R, E> Drop for JobHandle<R, E> {
     fn drop(&mut self) {
-        let awaited = (!self.core.has_successors(self.index)).then_some(self.index);
-        self.core.leave(awaited, &mut self.place);
+        if self.place.is_taken() {
+            let awaited = (!self.core.has_successors(self.index)).then_some(self.index);
+            self.core.leave(awaited, &mut self.place);
+        }
     }
 }
 
@@ -289,11 +292,11 @@ impl fmt::Debug for Done<'_> {
 
 /// Whether this thread may wait: no worker of the same runtime may, and in a simulation nobody.
 pub(crate) fn may_block(core: &Core) -> Result<(), Error> {
-    let handle = core.handle();
-    if handle.current_worker().is_some() || handle.is_simulated() {
-        return Err(Error::WouldBlock);
+    match core.look(Shared::would_block) {
+        Some(true) => Err(Error::WouldBlock),
+        // In a batch that has ended there is nothing to wait for.
+        Some(false) | None => Ok(()),
     }
-    Ok(())
 }
 
 /// Parks this thread until the future is ready.

@@ -27,7 +27,7 @@ use crate::{
 #[must_use = "a job is done once it is submitted"]
 pub struct Job<B> {
     pub(crate) body: B,
-    pub(crate) about: Option<Box<About>>,
+    pub(crate) about: Option<About>,
     pub(crate) after: Vec<After>,
 }
 
@@ -96,6 +96,13 @@ impl<B: Body> Job<B> {
 
     fn about(&mut self) -> &mut About {
         self.about.get_or_insert_default()
+    }
+
+    /// Whether it waits for nobody, takes one turn, and nobody can know of it but by its handle.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        let named = |about: &About| about.id.is_some() || about.deadline.is_some();
+        !B::RESUMABLE && self.after.is_empty() && !self.about.as_ref().is_some_and(named)
     }
 
     /// A name of your own choice; see [`JobId`].

@@ -72,6 +72,7 @@ pub mod model;
 mod monitor;
 mod panics;
 mod placement;
+mod prefetch;
 mod queue;
 mod record;
 mod report;
@@ -101,7 +102,7 @@ pub use report::{Report, WorkerChange};
 pub use runtime::{
     Runtime, Shutdown,
     builder::Builder,
-    handle::{Handle, WorkerState},
+    handle::{Handle, RuntimeId, WorkerState},
     strand_builder::{Made, StrandBuilder},
 };
 pub use sim::{Simulation, Stuck, TURN_COST, each_seed};

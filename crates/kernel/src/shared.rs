@@ -61,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) leases: CachePadded<Leases>,
     pub(crate) store: CachePadded<Store>,
     pub(crate) joiners: Joiners,
+    /// After the queues: what is left there may need them.
     pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
     /// Who is told of changes of workers.

@@ -162,7 +162,7 @@ impl Batch {
     #[inline]
     pub fn add<B: Body>(&mut self, job: Job<B>) -> Node<B::Output, B::Error> {
         let Job { body, about, after } = job;
-        let index = self.push(body, about.as_deref());
+        let index = self.push(body, about.as_ref());
         for after in after {
             self.link(index, after);
         }

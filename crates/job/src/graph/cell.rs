@@ -18,6 +18,7 @@ use crate::{
     body::{Body, Turned},
     context::Context,
     error::JobError,
+    graph::word::Word,
     id::JobId,
 };
 
@@ -121,6 +122,31 @@ impl Cell {
         unsafe { write(&mut room, body) };
         Cell { how: const { &B::HOW }, room: UnsafeCell::new(room) }
     }
+
+    /// Drops what is left.
+    ///
+    /// # Safety
+    /// Nobody else is left, this is the word of its job, and the cell is not used afterwards.
+    #[inline]
+    pub(super) unsafe fn clear(&self, word: &Word) {
+        let room = self.room.get();
+        match word.ended() {
+            _ if word.is_taken() && word.is_done() => {}
+            // SAFETY: its outcome lies there, and nobody else is left.
+            Some(_) => unsafe { (self.how.drop_outcome)(room) },
+            // SAFETY: its body lies there, and nobody else is left.
+            None => unsafe { (self.how.drop_body)(room) },
+        }
+    }
+
+    /// Takes the body back.
+    ///
+    /// # Safety
+    /// It is of this type, and has not run.
+    pub(crate) unsafe fn into_body<B>(self) -> B {
+        // SAFETY: by the caller's promise.
+        unsafe { read(self.room.get()) }
+    }
 }
 
 /// The bodies of jobs that are not submitted yet.
@@ -137,9 +163,8 @@ impl Bodies {
     /// # Safety
     /// It is of this type.
     pub(crate) unsafe fn pop<B>(&mut self) -> Option<B> {
-        let cell = self.0.pop()?;
         // SAFETY: the type is the caller's promise, and it has not run.
-        Some(unsafe { read(cell.room.get()) })
+        self.0.pop().map(|cell| unsafe { cell.into_body() })
     }
 }
 

@@ -6,17 +6,18 @@
 //! In a simulation a job runs at once but lasts in virtual time, so its end is left to
 //! [`Turn::later`].
 
-use std::{mem, ops::Range, ptr::NonNull};
+use std::{mem, ops::Range, ptr::NonNull, sync::Arc};
 
-use kernel::{Handle, Turn};
+use kernel::Turn;
 
 use crate::{
+    about::Kept,
     batch::OnFailure,
     event::Event,
     graph::{
         Core,
         cell::{Fate, Verdict, contain},
-        line::{Closed, Lane, Line},
+        line::{Closed, Lane, Line, Submission},
         ready::Ready,
         watch::Watcher,
         word::{Duty, Ended},
@@ -32,14 +33,36 @@ pub(super) struct Doomed {
 }
 
 /// Puts the jobs of a new batch in line that wait for nobody.
-pub(crate) fn start(core: &Core, roots: impl Iterator<Item = u32>, handle: &Handle) {
-    let mut handle = handle.clone();
-    let mut lane = Lane::new(NonNull::from(core), core.shared(), &mut handle);
+#[inline]
+pub(crate) fn start(
+    core: &Arc<Core>,
+    roots: impl Iterator<Item = u32>,
+    shared: &Shared,
+    submission: &mut Submission<'_>,
+) {
+    let mut lane = Lane::new(Core::pointer(core), shared, submission);
     for index in roots {
         // SAFETY: nobody else knows of it yet, and the caller holds the batch.
         unsafe { lane.add(core, index) };
     }
     lane.flush();
+}
+
+/// Puts a job in line that was submitted alone, at the place that is due to what is said about it.
+#[inline]
+pub(crate) fn start_alone(
+    core: &Arc<Core>,
+    kept: &Kept,
+    shared: &Shared,
+    submission: &mut Submission<'_>,
+) {
+    // SAFETY: it waits for nobody, and nobody else knows of it yet.
+    let ready = unsafe { Ready::new(Core::pointer(core), 0, 1) };
+    if shared.settings.plain {
+        submission.submit(ready);
+    } else {
+        submission.submit_with(shared.attributes(kept), ready);
+    }
 }
 
 /// Ends a job whose turn is over; in a simulation when virtual time has come to that. Returns a
@@ -138,7 +161,7 @@ impl Ending {
 /// The job is the caller's, and has left its outcome.
 unsafe fn note_failure(core: &Core, index: u32) -> Fate {
     // SAFETY: by the caller's promise.
-    let reason = unsafe { core.cells.reason(index) };
+    let reason = unsafe { core.at(index).reason() };
     let fate = Fate::Predecessor { job: core.id_of(index), reason };
     core.set_failure(index, fate.clone());
     fate
@@ -177,15 +200,17 @@ pub(super) unsafe fn end_doomed(mut doomed: Vec<Doomed>, line: &mut impl Line) {
     while let Some(Doomed { core, index, mut fate }) = doomed.pop() {
         // SAFETY: the job has not ended, so its batch stays.
         let this = unsafe { core.as_ref() };
+        // SAFETY: as above.
+        let shared = unsafe { this.shared() };
         if matches!(fate, Fate::Predecessor { .. }) && this.is_cancelled(index) {
             fate = Fate::Cancelled;
         }
         // SAFETY: it is ours, and has not run.
-        unsafe { this.cells.doom(index, fate.clone()) };
+        unsafe { this.at(index).doom(fate.clone()) };
         let job = this.id_of(index);
         let ended = match fate {
             Fate::Predecessor { .. } => {
-                this.shared().events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
+                shared.events.send(|| Event::JobNotRun { job, fate: fate.to_string() });
                 this.set_failure(index, fate.clone());
                 Ended::Failed
             }
@@ -193,7 +218,7 @@ pub(super) unsafe fn end_doomed(mut doomed: Vec<Doomed>, line: &mut impl Line) {
             Fate::Stopped => Ended::Stopped,
         };
         if ended != Ended::Failed {
-            this.shared().events.send(|| Event::JobCancelled { job });
+            shared.events.send(|| Event::JobCancelled { job });
         }
         // Dependents hear where it began.
         let fate = fate.as_predecessor(job);
@@ -227,7 +252,8 @@ unsafe fn complete(
         tell(this, index, None, line, doomed);
     }
     if successors.is_empty() {
-        this.end_in_block(index);
+        // SAFETY: it was ours, and this is the last step.
+        unsafe { Core::end_in_block(core, index) };
         return None;
     }
     // SAFETY: by the caller's promise.
@@ -250,13 +276,15 @@ unsafe fn fail(
 ) -> Option<u32> {
     // SAFETY: as in `complete`.
     let this = unsafe { core.as_ref() };
-    this.shared().count(ended, line.worker());
+    // SAFETY: the job has not ended.
+    unsafe { this.shared() }.count(ended, line.worker());
     let edges = this.successors(index);
     if this.word(index).end(ended) {
         tell(this, index, Some(fate), line, doomed);
     }
     if edges.is_empty() {
-        this.end_in_block(index);
+        // SAFETY: it was ours, and this is the last step.
+        unsafe { Core::end_in_block(core, index) };
         None
     } else if this.dooms(fate) {
         // SAFETY: it is ours, up to the release of its last successor.
@@ -271,12 +299,15 @@ unsafe fn fail(
 impl Core {
     /// Whether a job of this batch is not run when a predecessor came to this end.
     fn dooms(&self, fate: &Fate) -> bool {
-        self.on_failure == OnFailure::FailDependents || matches!(fate, Fate::Stopped)
+        self.on_failure() == OnFailure::FailDependents || matches!(fate, Fate::Stopped)
     }
 
     /// The same for a predecessor in another batch.
     fn poison_from_outside(&self, index: u32, fate: Option<&Fate>) {
-        self.poison(index, fate.filter(|fate| !self.forgiving || matches!(fate, Fate::Stopped)));
+        self.poison(
+            index,
+            fate.filter(|fate| !self.is_forgiving() || matches!(fate, Fate::Stopped)),
+        );
     }
 
     /// A predecessor came to this end; the caller releases the job afterwards.
@@ -306,7 +337,7 @@ unsafe fn release(
     let mut first = None;
     let mut lane = Lane::new(core, shared, line);
     for at in edges {
-        let successor = this.layout.edges[at as usize];
+        let successor = this.edges()[at as usize];
         match this.word(successor).release() {
             Duty::Nothing => {}
             Duty::Run if inline && first.is_none() && !this.is_resumable(successor) => {
@@ -336,7 +367,7 @@ unsafe fn doom_successors(
     // SAFETY: the next successor has not ended, so the batch stays.
     let this = unsafe { core.as_ref() };
     for at in edges {
-        let successor = this.layout.edges[at as usize];
+        let successor = this.edges()[at as usize];
         this.poison(successor, Some(fate));
         if this.word(successor).release() != Duty::Nothing {
             let fate = this.take_fate(successor);
@@ -366,18 +397,21 @@ pub(super) fn tell(
 }
 
 /// Releases a job of another batch.
-fn release_dependent(core: &Core, index: u32, line: &mut impl Line, doomed: &mut Vec<Doomed>) {
+fn release_dependent(core: &Arc<Core>, index: u32, line: &mut impl Line, doomed: &mut Vec<Doomed>) {
     match core.word(index).release() {
         Duty::Nothing => {}
         Duty::Run => {
-            let mut lane = Lane::new(NonNull::from(core), core.shared(), line);
+            // SAFETY: it has not ended until we have put it in line, and then nothing is touched
+            // but what the line is of.
+            let shared = unsafe { core.shared() };
+            let mut lane = Lane::new(Core::pointer(core), shared, line);
             // SAFETY: we have made it ready, and hold its batch.
             unsafe { lane.add(core, index) };
             lane.flush();
         }
         Duty::Doom => {
             let fate = core.take_fate(index);
-            doomed.push(Doomed { core: NonNull::from(core), index, fate });
+            doomed.push(Doomed { core: Core::pointer(core), index, fate });
         }
     }
 }
@@ -389,14 +423,19 @@ pub(crate) fn release_at_submission(core: &Core, index: u32, fate: Option<&Fate>
 }
 
 /// Ends jobs of a new batch that will not run, since a predecessor failed before.
-pub(crate) fn doom_at_submission(core: &Core, indexes: Vec<u32>, handle: &Handle) {
+pub(crate) fn doom_at_submission(
+    core: &Arc<Core>,
+    indexes: Vec<u32>,
+    shared: &Shared,
+    submission: &mut Submission<'_>,
+) {
     let doomed = indexes
         .into_iter()
-        .map(|index| Doomed { core: NonNull::from(core), index, fate: core.take_fate(index) })
+        .map(|index| Doomed { core: Core::pointer(core), index, fate: core.take_fate(index) })
         .collect();
     // SAFETY: they are ready, and ours: nobody else knows of them.
-    unsafe { end_doomed(doomed, &mut handle.clone()) };
-    core.shared().made_room();
+    unsafe { end_doomed(doomed, submission) };
+    shared.made_room();
     // The runtime may have stopped since the batch was taken.
-    core.shared().close_if_over();
+    shared.close_if_over();
 }

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use kernel::{Attributes, Handle, Turn, WorkerId};
 
 use crate::{
-    about::{Kept, nanos},
+    about::nanos,
     graph::{
         Core,
         ready::{Ready, turns},
@@ -56,25 +56,35 @@ impl Line for Turn<'_> {
     }
 }
 
-impl Line for Handle {
+/// From a thread that submits a batch, at the moment when it does.
+pub(crate) struct Submission<'a> {
+    pub(crate) handle: &'a Handle,
+    pub(crate) now: u64,
+}
+
+impl Line for Submission<'_> {
     fn worker(&self) -> Option<WorkerId> {
         None
     }
 
+    /// The clock is read once for all of its jobs.
+    #[inline]
     fn now(&self) -> u64 {
-        nanos(Handle::now(self))
+        self.now
     }
 
     fn handle(&self) -> Option<Handle> {
-        Some(self.clone())
+        Some(self.handle.clone())
     }
 
+    #[inline]
     fn submit(&mut self, ready: Ready) {
-        let _ = Handle::submit(self, move |turn| ready.run(turn));
+        let _ = self.handle.submit(move |turn| ready.run(turn));
     }
 
+    #[inline]
     fn submit_with(&mut self, attributes: Attributes, ready: Ready) {
-        let _ = Handle::submit_with(self, attributes, move |turn| ready.run(turn));
+        let _ = self.handle.submit_with(attributes, move |turn| ready.run(turn));
     }
 
     fn turn(&mut self) -> bool {
@@ -144,8 +154,8 @@ impl<'a, L: Line> Lane<'a, L> {
     /// Notes when a job was ready, if it is timed.
     #[inline(always)]
     pub(super) fn stamp(&self, core: &Core, index: u32) {
-        if let Some(stamps) = core.times().of(index) {
-            stamps.ready(self.line.now());
+        if let Some(noted) = core.noted(index) {
+            noted.ready(self.line.now());
         }
     }
 
@@ -163,8 +173,7 @@ impl<'a, L: Line> Lane<'a, L> {
     /// A job whose place in line depends on what is said about it, or that needs a strand.
     #[inline(never)]
     fn add_with_care(&mut self, core: &Core, index: u32) {
-        let nothing = Kept::default();
-        let attributes = self.shared.attributes(core.kept(index).unwrap_or(&nothing));
+        let attributes = self.shared.attributes(&core.kept(index).unwrap_or_default());
         let resumable = core.is_resumable(index);
         // SAFETY: it is ready, and ours. From here on nothing of the batch is touched.
         let ready = unsafe { Ready::new(self.core, index, index + 1) };

@@ -8,8 +8,9 @@ use crate::{
     graph::{
         Core,
         cell::{Fate, Outcome},
-        word::{Ended, Word},
+        word::Ended,
     },
+    pool::shared::Shared,
 };
 
 /// How far a job has come.
@@ -23,12 +24,14 @@ pub(crate) enum Phase {
 
 impl Core {
     pub(crate) fn phase(&self, index: u32) -> Phase {
-        match self.word(index).ended() {
-            Some(ended) => Phase::Ended(ended),
-            None if self.shared().runs(self.id_of(index)) => Phase::Running,
-            None if self.is_ready(index) => Phase::Ready,
-            None => Phase::Created,
-        }
+        let ended = || self.word(index).ended().map(Phase::Ended);
+        let runs = || self.look(|shared| shared.runs(self.id_of(index)));
+        ended().unwrap_or_else(|| match runs() {
+            Some(true) => Phase::Running,
+            Some(false) if self.is_ready(index) => Phase::Ready,
+            Some(false) => Phase::Created,
+            None => ended().expect("the batch has ended"),
+        })
     }
 
     /// Whether all that a job waits for has ended.
@@ -39,8 +42,7 @@ impl Core {
             // The last predecessor is not taken off: has it ended?
             1 if !word.is_exact() => (0..self.len() as u32).all(|before| {
                 let edges = self.successors(before);
-                let waits =
-                    self.layout.edges[edges.start as usize..edges.end as usize].contains(&index);
+                let waits = self.edges()[edges.start as usize..edges.end as usize].contains(&index);
                 !waits || self.word(before).is_done()
             }),
             _ => false,
@@ -49,7 +51,7 @@ impl Core {
 
     /// The phases of all jobs, in one go.
     pub(crate) fn phases(&self) -> Vec<Phase> {
-        let running = self.shared().all_running();
+        let running = self.look(Shared::all_running).unwrap_or_default();
         let mut phases: Vec<Phase> = (0..self.len() as u32)
             .map(|index| match self.word(index).ended() {
                 Some(ended) => Phase::Ended(ended),
@@ -66,7 +68,7 @@ impl Core {
                 continue;
             }
             for at in self.successors(index) {
-                phases[self.layout.edges[at as usize] as usize] = Phase::Created;
+                phases[self.edges()[at as usize] as usize] = Phase::Created;
             }
         }
         phases
@@ -74,7 +76,7 @@ impl Core {
 
     /// How each job ended that has.
     pub(crate) fn ends(&self) -> impl Iterator<Item = Ended> + '_ {
-        self.words.iter().filter_map(Word::ended)
+        (0..self.len() as u32).filter_map(|index| self.word(index).ended())
     }
 
     /// The result or the error of a job that has ended, if nobody took it.
@@ -89,7 +91,7 @@ impl Core {
         let completed = ended == Ended::Completed;
         // SAFETY: it has ended like this, and the types are the caller's promise.
         unsafe {
-            let value = self.cells.value(index, completed);
+            let value = self.at(index).value(completed);
             Some(if completed { Ok(value.cast().as_ref()) } else { Err(value.cast().as_ref()) })
         }
     }
@@ -102,7 +104,7 @@ impl Core {
         let completed = self.word(index).ended() == Some(Ended::Completed);
         self.word(index).take();
         // SAFETY: by the caller's promise.
-        unsafe { self.cells.take(index, completed) }
+        unsafe { self.at(index).take(completed) }
     }
 
     /// What dependents are told of a job that has ended, but did not complete. It does not look at

@@ -20,15 +20,26 @@
 //! 3. The last step on behalf of a job is the release of its last successor, or if it has none the
 //!    step of its block. After that step nothing of the batch is touched.
 //! 4. A batch has ended when all jobs without successors have, since every other one ended before
-//!    one of these. They are counted in blocks of 64, so that the workers seldom share a counter.
+//!    one of these. They are counted in blocks of 64, so that the workers seldom share a counter;
+//!    the end of a job that was submitted alone is the end of its batch.
+//! 5. A batch holds no reference to the runtime, which would be a count that all threads contend
+//!    for. As long as a job of it has not ended, the runtime is there: the job is in a queue of it,
+//!    or in a turn, or waits for one that is; and a runtime that goes ends what is in its queues
+//!    before it lets go of its tenants. Whoever looks at what the pool keeps from elsewhere holds
+//!    the lock of the side meanwhile, and has seen under it that the batch has not ended: the last
+//!    job to end has to take the lock too, and does so in the runtime.
+//!
+//! A job that was submitted alone is a batch of one: what are arrays otherwise then lies in the
+//! batch itself, so that it takes one allocation.
 //!
 //! Ordering: what a job did is released with its word (see [`word`]) and with the step of its
 //! block; both steps are acquire and release, so the last one to end sees all of them.
 
+mod beside;
 pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod end;
-mod line;
+pub(crate) mod line;
 pub(crate) mod look;
 mod ready;
 mod swift;
@@ -40,20 +51,24 @@ pub(crate) mod word;
 
 use std::{mem, ops::Range, ptr::NonNull, sync::Arc};
 
-use kernel::{Handle, Timer};
+use kernel::Timer;
 
 use crate::{
     about::Kept,
     batch::{OnFailure, layout::Layout},
-    graph::{cells::Cells, times::Times, watch::Watchers, word::Word},
+    body::Body,
+    graph::{
+        beside::Beside,
+        cell::Cell,
+        cells::{At, Cells},
+        times::{Moments, Noted, Times, Timings},
+        word::Word,
+    },
     id::JobId,
     pool::shared::Shared,
-    sync::{
-        Mutex,
-        atomic::{
-            AtomicBool, AtomicU32,
-            Ordering::{AcqRel, Acquire, Relaxed, Release},
-        },
+    sync::atomic::{
+        AtomicBool, AtomicU32,
+        Ordering::{AcqRel, Relaxed},
     },
 };
 
@@ -76,16 +91,36 @@ pub(crate) struct Parts {
     pub(crate) on_failure: OnFailure,
     /// What failed in other batches does not count.
     pub(crate) forgiving: bool,
-    /// Every job is timed, however many there are.
-    pub(crate) timed: bool,
+    pub(crate) times: Times,
     /// Whether anybody can ask for the end of one of its jobs.
     pub(crate) watched: bool,
 }
 
 pub(crate) struct Core {
-    ticket: u64,
     /// The pool's number for it.
     number: u64,
+    /// What the pool keeps (rule 5).
+    shared: NonNull<Shared>,
+    side: Beside,
+    /// Of a job that was submitted alone.
+    word: Word,
+    cancelled: AtomicBool,
+    kind: Kind,
+}
+
+/// With its counts of references a job alone then takes 120 bytes: the most that the C library's
+/// allocator frees on another core without a lock.
+#[cfg(all(target_pointer_width = "64", not(any(loom, shuttle))))]
+const _: () = assert!(size_of::<Core>() <= 104);
+
+enum Kind {
+    Alone(Cell, Moments),
+    Batch(Box<Many>),
+}
+
+/// What a batch has for each of its jobs, and for all of them.
+struct Many {
+    ticket: u64,
     words: Box<[Word]>,
     /// Shared by all batches of the same shape.
     layout: Arc<Layout>,
@@ -99,12 +134,6 @@ pub(crate) struct Core {
     on_failure: OnFailure,
     forgiving: bool,
     watched: bool,
-    cancelled: AtomicBool,
-    ended: AtomicBool,
-    side: Mutex<Side>,
-    /// What the pool keeps; the handle keeps it alive.
-    shared: NonNull<Shared>,
-    handle: Handle,
 }
 
 // SAFETY: cells are touched by whoever has the job to itself (rule 1), and after its end only
@@ -114,17 +143,8 @@ unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
 
-/// What is seldom needed.
-#[derive(Default)]
-struct Side {
-    /// The reference of the batch to itself (rule 2).
-    keep: Option<Arc<Core>>,
-    watchers: Watchers,
-    timers: Vec<Timer>,
-}
-
 impl Core {
-    pub(crate) fn new(parts: Parts, number: u64, shared: &Shared, handle: &Handle) -> Arc<Core> {
+    pub(crate) fn new(parts: Parts, number: u64, shared: &Shared) -> Arc<Core> {
         let Parts {
             ticket,
             words,
@@ -135,14 +155,12 @@ impl Core {
             ids,
             on_failure,
             forgiving,
-            timed,
+            times,
             watched,
         } = parts;
         let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
-        let core = Arc::new(Core {
+        let many = Many {
             ticket,
-            number,
-            times: Times::new(words.len(), timed),
             words,
             blocks: layout.ends.iter().map(|ends| AtomicU32::new(*ends)).collect(),
             blocks_left: AtomicU32::new(with_ends as u32),
@@ -151,47 +169,136 @@ impl Core {
             some_resumable,
             kept,
             ids,
+            times,
             on_failure,
             forgiving,
             watched,
-            cancelled: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            side: Mutex::new(Side::default()),
-            shared: NonNull::from(shared),
-            handle: handle.clone(),
-        });
-        core.side.lock().keep = Some(core.clone());
+        };
+        Core::kept_by_itself(Kind::Batch(Box::new(many)), number, shared)
+    }
+
+    /// A job that waits for nobody and takes one turn, submitted alone at `now`.
+    #[inline]
+    pub(crate) fn alone<B: Body>(
+        body: B,
+        kept: &Kept,
+        now: u64,
+        number: u64,
+        shared: &Shared,
+    ) -> Arc<Core> {
+        let kind = Kind::Alone(Cell::new(body), Moments::new(now));
+        let core = Core::kept_by_itself(kind, number, shared);
+        if kept.is_to_be_compared() {
+            core.side.open().lock().kept = Some(*kept);
+        }
         core
     }
 
-    pub(crate) fn ticket(&self) -> u64 {
-        self.ticket
+    /// It holds a reference to itself (rule 2), which is no more than its count.
+    #[inline]
+    fn kept_by_itself(kind: Kind, number: u64, shared: &Shared) -> Arc<Core> {
+        let core = Arc::new(Core {
+            number,
+            shared: NonNull::from(shared),
+            side: Beside::new(),
+            word: Word::new(0),
+            cancelled: AtomicBool::new(false),
+            kind,
+        });
+        mem::forget(core.clone());
+        core
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// What stands for the batch as long as a job of it has not ended. From this, not from a
+    /// reference, its own count can be given back.
+    #[inline]
+    pub(crate) fn pointer(core: &Arc<Core>) -> NonNull<Core> {
+        // SAFETY: an `Arc` is never null.
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(core).cast_mut()) }
     }
 
     #[inline(always)]
-    pub(crate) fn shared(&self) -> &Shared {
-        // SAFETY: it lives as long as the runtime, which our handle keeps.
+    fn batch(&self) -> Option<&Many> {
+        match &self.kind {
+            Kind::Alone(..) => None,
+            Kind::Batch(many) => Some(many),
+        }
+    }
+
+    /// Of a batch that [runs swiftly](Core::runs_swiftly).
+    #[inline(always)]
+    fn many(&self) -> &Many {
+        self.batch().expect("it was submitted as a batch")
+    }
+
+    /// Whether its jobs take the path that nearly all jobs of batches take.
+    #[inline(always)]
+    fn runs_swiftly(&self) -> bool {
+        self.batch().is_some_and(|many| !many.some_resumable)
+    }
+
+    pub(crate) fn ticket(&self) -> u64 {
+        self.batch().map_or(0, |many| many.ticket)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.batch().map_or(1, |many| many.words.len())
+    }
+
+    /// What the pool keeps.
+    ///
+    /// # Safety
+    /// A job of the batch has not ended, and does not while the reference lives; or the caller
+    /// keeps the runtime (rule 5).
+    #[inline(always)]
+    pub(crate) unsafe fn shared(&self) -> &Shared {
+        // SAFETY: it lives as long as the runtime, which is there by the caller's promise.
         unsafe { self.shared.as_ref() }
+    }
+
+    /// Whether this is the pool it was submitted to, while it has not ended.
+    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+        std::ptr::eq(self.shared.as_ptr(), shared)
+    }
+
+    /// Looks at what the pool keeps, unless the batch has ended.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&Shared) -> R) -> Option<R> {
+        let side = self.side.open().lock();
+        // SAFETY: it has not ended, and can not while we hold the lock (rule 5).
+        let found = (!self.has_ended()).then(|| look(unsafe { self.shared() }));
+        drop(side);
+        found
     }
 
     #[inline(always)]
     pub(crate) fn word(&self, index: u32) -> &Word {
-        &self.words[index as usize]
+        match &self.kind {
+            Kind::Alone(..) => &self.word,
+            Kind::Batch(many) => &many.words[index as usize],
+        }
+    }
+
+    /// Where the body or the outcome of a job lies.
+    #[inline(always)]
+    fn at(&self, index: u32) -> At<'_> {
+        match &self.kind {
+            Kind::Alone(cell, _) => At::Cell(cell),
+            Kind::Batch(many) => many.cells.at(index),
+        }
     }
 
     /// Where its successors are in the edges.
     #[inline(always)]
     fn successors(&self, index: u32) -> Range<u32> {
-        let starts = &self.layout.starts;
+        let Some(many) = self.batch() else { return 0..0 };
+        let starts = &many.layout.starts;
         starts[index as usize]..starts[index as usize + 1]
+    }
+
+    /// The successors of each job.
+    #[inline(always)]
+    fn edges(&self) -> &[u32] {
+        self.batch().map_or(&[], |many| &many.layout.edges)
     }
 
     /// Whether jobs of its batch wait for it. Then its outcome stays until the batch has ended.
@@ -203,31 +310,59 @@ impl Core {
     /// looked at.
     #[inline(always)]
     fn is_resumable(&self, index: u32) -> bool {
-        self.some_resumable && self.cells.is_resumable(index)
+        self.batch().is_some_and(|many| many.some_resumable && many.cells.is_resumable(index))
     }
 
-    pub(crate) fn kept(&self, index: u32) -> Option<&Kept> {
-        self.kept.get(index as usize)
+    /// What is said about a job. Of one that was submitted alone, no more than is needed when it
+    /// has run.
+    fn kept(&self, index: u32) -> Option<Kept> {
+        match &self.kind {
+            Kind::Alone(..) => self.side.get().and_then(|side| side.lock().kept),
+            Kind::Batch(many) => many.kept.get(index as usize).copied(),
+        }
     }
 
-    pub(crate) fn times(&self) -> &Times {
-        &self.times
+    fn on_failure(&self) -> OnFailure {
+        self.batch().map_or(OnFailure::default(), |many| many.on_failure)
+    }
+
+    fn is_forgiving(&self) -> bool {
+        self.batch().is_some_and(|many| many.forgiving)
+    }
+
+    /// Where the times of a job are noted, if they are.
+    #[inline(always)]
+    fn noted(&self, index: u32) -> Option<Noted<'_>> {
+        match &self.kind {
+            Kind::Alone(_, moments) => Some(Noted::Moments(moments)),
+            Kind::Batch(many) => many.times.of(index).map(Noted::Stamps),
+        }
+    }
+
+    /// How many jobs one that is timed stands for.
+    fn weight(&self) -> u64 {
+        self.batch().map_or(1, |many| many.times.weight())
+    }
+
+    pub(crate) fn timings(&self, index: u32) -> Option<Timings> {
+        match &self.kind {
+            Kind::Alone(_, moments) => Some(moments.read()),
+            Kind::Batch(many) => many.times.read(index),
+        }
     }
 
     #[inline(always)]
     pub(crate) fn id_of(&self, index: u32) -> JobId {
-        if self.ids.is_empty() {
-            return JobId::ours(self.number, index);
-        }
-        match self.ids.binary_search_by_key(&index, |(at, _)| *at) {
-            Ok(at) => self.ids[at].1,
+        match self.chosen().binary_search_by_key(&index, |(at, _)| *at) {
+            Ok(at) => self.chosen()[at].1,
             Err(_) => JobId::ours(self.number, index),
         }
     }
 
     /// The chosen ids.
+    #[inline(always)]
     pub(crate) fn chosen(&self) -> &[(u32, JobId)] {
-        &self.ids
+        self.batch().map_or(&[], |many| &many.ids)
     }
 
     pub(crate) fn cancel(&self) {
@@ -240,51 +375,76 @@ impl Core {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Acquire)
+        self.side.has_ended()
     }
 
     /// Keeps a timer for as long as the batch has not ended.
     pub(crate) fn keep_timer(&self, timer: Timer) {
-        let mut side = self.side.lock();
-        if side.keep.is_some() {
+        let mut side = self.side.open().lock();
+        if !self.has_ended() {
             side.timers.push(timer);
         }
     }
 
     /// A job without successors has ended (rule 4).
+    ///
+    /// # Safety
+    /// It was the caller's, and this is the last step on its behalf. The batch is not touched
+    /// afterwards.
     #[inline(always)]
-    fn end_in_block(&self, index: u32) {
-        let block = &self.blocks[index as usize / BLOCK];
-        if block.fetch_sub(1, AcqRel) == 1 && self.blocks_left.fetch_sub(1, AcqRel) == 1 {
-            self.finish();
+    unsafe fn end_in_block(core: NonNull<Core>, index: u32) {
+        // SAFETY: the last job to end is the one that comes to `finish`, so the batch stays.
+        let last = match unsafe { core.as_ref() }.batch() {
+            None => true,
+            Some(many) => {
+                many.blocks[index as usize / BLOCK].fetch_sub(1, AcqRel) == 1
+                    && many.blocks_left.fetch_sub(1, AcqRel) == 1
+            }
+        };
+        if last {
+            // SAFETY: all have ended.
+            unsafe { Core::finish(core) };
         }
     }
 
     /// All jobs have ended. Also for a batch that has none.
-    #[cold]
-    pub(crate) fn finish(&self) {
-        let shared = self.shared();
-        shared.batch_ended(self);
-        let mut side = self.side.lock();
-        let (keep, timers) = (side.keep.take(), mem::take(&mut side.timers));
-        self.ended.store(true, Release);
-        let wakers = side.watchers.take_batch();
-        drop(side);
-        drop(timers);
-        for waker in wakers {
-            cell::contain(|| waker.wake());
+    ///
+    /// # Safety
+    /// So it is, and it is said once. The batch is not touched afterwards.
+    pub(crate) unsafe fn finish(core: NonNull<Core>) {
+        // SAFETY: its reference to itself is given back below.
+        let this = unsafe { core.as_ref() };
+        if !this.chosen().is_empty() {
+            // SAFETY: we are in the runtime (rule 5).
+            unsafe { this.shared() }.batch_ended(this);
         }
-        // With the last reference goes the batch, unless somebody holds a handle.
-        drop(keep);
+        if let Some(side) = this.side.end() {
+            let mut side = side.lock();
+            let (timers, wakers) = (mem::take(&mut side.timers), side.watchers.take_batch());
+            drop(side);
+            drop(timers);
+            for waker in wakers {
+                cell::contain(|| waker.wake());
+            }
+        }
+        // SAFETY: the count that `kept_by_itself` left. With the last one goes the batch, unless
+        // somebody holds a handle.
+        drop(unsafe { Arc::from_raw(core.as_ptr()) });
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: this was the last reference, and the words are those of the jobs.
-        unsafe { self.cells.clear(&self.words) };
-        // An executor, or what it holds. A worker that drops it has others to serve.
-        let cells = mem::replace(&mut self.cells, Cells::Mixed(Box::default()));
-        cell::contain(|| drop(cells));
+        match &mut self.kind {
+            // SAFETY: this was the last reference, and the word is that of the job.
+            Kind::Alone(cell, _) => unsafe { cell.clear(&self.word) },
+            Kind::Batch(many) => {
+                // SAFETY: this was the last reference, and the words are those of the jobs.
+                unsafe { many.cells.clear(&many.words) };
+                // An executor, or what it holds. A worker that drops it has others to serve.
+                let cells = mem::replace(&mut many.cells, Cells::Mixed(Box::default()));
+                cell::contain(|| drop(cells));
+            }
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Ready {
         mem::forget(self);
         let shared = shared_of(core, turn);
         // SAFETY: a job of it in this turn has not ended.
-        if shared.settings.inline && unsafe { !core.as_ref().some_resumable } {
+        if shared.settings.inline && unsafe { core.as_ref().runs_swiftly() } {
             // SAFETY: they are ready, and ours.
             unsafe { swift::run_all(core, from..to, shared, turn) };
             return shared.made_room();

@@ -11,7 +11,7 @@ use kernel::Turn;
 use crate::{
     context::Context,
     graph::{
-        Core,
+        Core, Many,
         cell::Verdict,
         end::{Doomed, after_turn_with_care, end_doomed, tell},
         ready::Ready,
@@ -81,9 +81,10 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
     let core = hand.core;
     // SAFETY: the job has not ended, so its batch stays.
     let this = unsafe { core.as_ref() };
-    let words = this.words.as_ptr();
-    let (starts, edges) = (this.layout.starts.as_ptr(), this.layout.edges.as_ptr());
-    let watched = this.watched;
+    let many = this.many();
+    let words = many.words.as_ptr();
+    let (starts, edges) = (many.layout.starts.as_ptr(), many.layout.edges.as_ptr());
+    let watched = many.watched;
     let mut index = first;
     loop {
         // SAFETY: a batch has a word for each job, a start for each, and one more.
@@ -95,13 +96,14 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
             // SAFETY: these are the edges of the job, and they name jobs of the batch.
             prefetch(unsafe { &*words.add(*edges.add(at as usize) as usize) });
         }
-        let verdict = if word.is_cancelled() || this.needs_care(index, shared) {
+        let verdict = if word.is_cancelled() || this.needs_care(many, index, shared) {
             // SAFETY: it is ready, and ours.
             unsafe { take_turn(core, index, shared, seat, turn) }
         } else {
             seat.job.set(JobId::ours(this.number, index).to_raw());
             // SAFETY: as above.
-            let verdict = unsafe { this.cells.turn(index, &mut Context::new(this, index, turn)) };
+            let verdict =
+                unsafe { many.cells.at(index).turn(&mut Context::new(this, index, turn)) };
             seat.job.set(0);
             Some(verdict)
         };
@@ -114,7 +116,8 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
                 tell_with_care(this, index, turn);
             }
             if from == to {
-                this.end_in_block(index);
+                // SAFETY: it was ours, and this is the last step.
+                unsafe { Core::end_in_block(core, index) };
             }
             for at in from..to {
                 // The successor has not ended, so the batch stays.
@@ -130,7 +133,7 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
                         continue;
                     }
                 }
-                if let Some(stamps) = this.times.of(successor) {
+                if let Some(stamps) = many.times.of(successor) {
                     stamps.ready(now(turn));
                 }
                 if next == NONE {
@@ -239,10 +242,10 @@ impl Core {
     /// Whether there is something unusual about a job's turn: it is timed, or has a chosen id, or
     /// the batch was cancelled.
     #[inline(always)]
-    fn needs_care(&self, index: u32, shared: &Shared) -> bool {
-        self.times.of(index).is_some()
+    fn needs_care(&self, many: &Many, index: u32, shared: &Shared) -> bool {
+        many.times.of(index).is_some()
             || shared.events.is_listened()
-            || !self.ids.is_empty()
+            || !many.ids.is_empty()
             || self.cancelled.load(Relaxed)
     }
 }

@@ -31,10 +31,10 @@ pub(super) unsafe fn take_turn(
         return None;
     }
     seat.job.set(this.id_of(index).to_raw());
-    let timed = this.times().of(index).is_some() || shared.events.is_listened();
+    let timed = this.noted(index).is_some() || shared.events.is_listened();
     let started = if timed { start_clock(this, index, shared, turn) } else { 0 };
     // SAFETY: the job is ours, and has not ended.
-    let verdict = unsafe { this.cells.turn(index, &mut Context::new(this, index, turn)) };
+    let verdict = unsafe { this.at(index).turn(&mut Context::new(this, index, turn)) };
     if shared.settings.simulated {
         leave_later(core, index, verdict, timed.then_some(started), turn);
         return Some(verdict);
@@ -65,7 +65,8 @@ fn leave_later(
         let Batch(core) = batch;
         // SAFETY: the job ends after this, so its batch stays.
         let core = unsafe { core.as_ref() };
-        let shared = core.shared();
+        // SAFETY: as above.
+        let shared = unsafe { core.shared() };
         if let Some(started) = started {
             stop_clock(core, index, verdict, started, shared, turn);
         }
@@ -78,8 +79,8 @@ fn start_clock(core: &Core, index: u32, shared: &Shared, turn: &Turn<'_>) -> u64
     let now = nanos(turn.now());
     let seat = shared.seat(turn.worker());
     seat.since.set(now);
-    if let Some(stamps) = core.times().of(index) {
-        stamps.started(now, |waited| seat.note_wait(waited, core.times().weight()));
+    if let Some(noted) = core.noted(index) {
+        noted.started(now, |waited| seat.note_wait(waited, core.weight()));
     }
     now
 }
@@ -96,23 +97,21 @@ fn stop_clock(
     let now = nanos(turn.now());
     let seat = shared.seat(turn.worker());
     seat.since.set(0);
-    let stamps = core.times().of(index);
+    let noted = core.noted(index);
     let took = now.saturating_sub(started);
-    if stamps.is_some() {
-        seat.note_execution(took, core.times().weight());
+    if noted.is_some() {
+        seat.note_execution(took, core.weight());
     }
-    let took = stamps.map_or(took, |stamps| stamps.worked(took));
+    let took = noted.map_or(took, |noted| noted.worked(took));
     if verdict == Verdict::Continue {
         return;
     }
-    if stamps.is_some() {
-        seat.measured.add(core.times().weight());
-    }
-    if let Some(stamps) = stamps {
-        stamps.ended(now);
+    if let Some(noted) = noted {
+        seat.measured.add(core.weight());
+        noted.ended(now);
     }
     if let Some(kept) = core.kept(index) {
-        shared.learn(kept, took);
+        shared.learn(&kept, took);
     }
     shared.events.send(|| {
         let (job, worker) = (core.id_of(index), turn.worker());
@@ -120,7 +119,7 @@ fn stop_clock(
         match verdict {
             Verdict::Failed => {
                 // SAFETY: the job is ours, and has left its outcome.
-                let reason = unsafe { core.cells.reason(index) };
+                let reason = unsafe { core.at(index).reason() };
                 Event::JobFailed { job, worker, reason, execution }
             }
             _ => Event::JobCompleted { job, worker, execution },

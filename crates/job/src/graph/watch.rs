@@ -38,6 +38,14 @@ impl Watchers {
 #[derive(Default, Debug)]
 pub(crate) struct Place(Option<u64>);
 
+impl Place {
+    /// Whether somebody stands there.
+    #[inline]
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
 impl Core {
     /// Waits for the end of a job.
     pub(crate) fn poll_job(
@@ -51,9 +59,10 @@ impl Core {
         }
         // Cloned before the lock: it is foreign code.
         let waker = context.waker().clone();
-        let mut side = self.side.lock();
-        let key = side.watchers.key(place);
-        let list = side.watchers.jobs.entry(index).or_default();
+        let mut side = self.side.open().lock();
+        let watchers = &mut side.watchers;
+        let key = watchers.key(place);
+        let list = watchers.jobs.entry(index).or_default();
         let before = list.iter_mut().find_map(|watcher| match watcher {
             Watcher::Waker(theirs, waker) if *theirs == key => Some(waker),
             _ => None,
@@ -76,15 +85,16 @@ impl Core {
     /// Waits for the end of the batch.
     pub(crate) fn poll_batch(&self, place: &mut Place, context: &mut Context<'_>) -> Poll<()> {
         let waker = context.waker().clone();
-        let mut side = self.side.lock();
+        let mut side = self.side.open().lock();
         if self.has_ended() {
             return Poll::Ready(());
         }
-        let key = side.watchers.key(place);
-        let old = match side.watchers.batch.iter_mut().find(|(theirs, _)| *theirs == key) {
+        let watchers = &mut side.watchers;
+        let key = watchers.key(place);
+        let old = match watchers.batch.iter_mut().find(|(theirs, _)| *theirs == key) {
             Some((_, before)) => Some(std::mem::replace(before, waker)),
             None => {
-                side.watchers.batch.push((key, waker));
+                watchers.batch.push((key, waker));
                 None
             }
         };
@@ -96,7 +106,7 @@ impl Core {
     /// Whoever waited has stopped waiting.
     pub(crate) fn leave(&self, index: Option<u32>, place: &mut Place) {
         let Some(key) = place.0.take() else { return };
-        let mut side = self.side.lock();
+        let mut side = self.side.open().lock();
         let watchers = &mut side.watchers;
         let left: Vec<Waker> = match index.map(|index| watchers.jobs.get_mut(&index)) {
             Some(Some(list)) => {
@@ -121,7 +131,7 @@ impl Core {
     /// A job of another batch waits for this one. False: it has ended already.
     pub(crate) fn add_dependent(&self, index: u32, dependent: Arc<Core>, its: u32) -> bool {
         let ours = Arc::as_ptr(&dependent);
-        let mut side = self.side.lock();
+        let mut side = self.side.open().lock();
         let list = side.watchers.jobs.entry(index).or_default();
         list.push(Watcher::Dependent(dependent, its));
         drop(side);
@@ -129,7 +139,7 @@ impl Core {
             return true;
         }
         // It ended meanwhile. Either that found our entry, or we take it back.
-        let mut side = self.side.lock();
+        let mut side = self.side.open().lock();
         let Some(list) = side.watchers.jobs.get_mut(&index) else { return true };
         let at = list.iter().position(|watcher| match watcher {
             Watcher::Dependent(core, at) => *at == its && Arc::as_ptr(core) == ours,
@@ -142,28 +152,28 @@ impl Core {
 
     /// Takes those who wait for a job.
     pub(crate) fn take_watchers(&self, index: u32) -> Vec<Watcher> {
-        self.side.lock().watchers.jobs.remove(&index).unwrap_or_default()
+        self.side.open().lock().watchers.jobs.remove(&index).unwrap_or_default()
     }
 
     /// Why a job that still waits for others will not run: the first reason counts.
     pub(crate) fn set_fate(&self, index: u32, fate: Fate) {
-        self.side.lock().watchers.fates.entry(index).or_insert(fate);
+        self.side.open().lock().watchers.fates.entry(index).or_insert(fate);
     }
 
     /// For whoever ends a job as failed, before it does.
     pub(crate) fn set_failure(&self, index: u32, fate: Fate) {
-        self.side.lock().watchers.failures.insert(index, fate);
+        self.side.open().lock().watchers.failures.insert(index, fate);
     }
 
     /// Where the failure of a job began; it has ended as failed.
     pub(crate) fn failure(&self, index: u32) -> Fate {
-        let failure = self.side.lock().watchers.failures.get(&index).cloned();
+        let failure = self.side.open().lock().watchers.failures.get(&index).cloned();
         failure.expect("it was set before the job ended")
     }
 
     /// Why a job does not run: what was set, or it was cancelled.
     pub(crate) fn take_fate(&self, index: u32) -> Fate {
-        self.side.lock().watchers.fates.remove(&index).unwrap_or(Fate::Cancelled)
+        self.side.open().lock().watchers.fates.remove(&index).unwrap_or(Fate::Cancelled)
     }
 }
 

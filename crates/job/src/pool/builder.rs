@@ -213,8 +213,7 @@ type Late = OnceLock<Box<dyn Fn(Event) + Send + Sync>>;
 
 /// Moves the pool's part into the runtime, of which so many workers tell when they leave.
 fn settle(handle: &Handle, settings: Settings, late: &Late, leaving: usize) {
-    let workers = handle.worker_count();
-    let shared: &Shared = handle.tenant(|| Shared::new(settings, workers));
+    let shared: &Shared = handle.tenant(|| Shared::new(settings, handle));
     let hub = shared.events.clone();
     hub.expect_workers(leaving);
     let tell = move |event| {

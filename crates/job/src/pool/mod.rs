@@ -99,7 +99,7 @@ impl Pool {
                 inline: plain && !simulated,
                 simulated,
             };
-            Shared::new(settings, handle.worker_count())
+            Shared::new(settings, handle)
         });
         Pool::of(None, handle.clone())
     }

@@ -8,7 +8,7 @@
 use std::{sync::Arc, task::Waker, time::Duration};
 
 use crossbeam_utils::CachePadded;
-use kernel::{Attributes, Handle, Tenant, WorkerId};
+use kernel::{Attributes, Handle, RuntimeId, Tenant, WorkerId};
 
 use crate::{
     about::{JobInfo, Kept, Prioritizer, nanos},
@@ -48,11 +48,12 @@ pub(crate) struct Settings {
 
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
+    /// Whose tenant it is.
+    runtime: RuntimeId,
     pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
-    taken: CachePadded<AtomicU64>,
-    batches: AtomicU64,
+    admitted: CachePadded<Admitted>,
     pub(crate) classes: Classes,
     pub(crate) events: Arc<Hub>,
     pub(crate) registry: Mutex<Registry>,
@@ -65,6 +66,13 @@ pub(crate) struct Shared {
     /// The runtime has stopped.
     closing: AtomicBool,
     deadlines_missed: Count,
+}
+
+/// What every submission changes.
+#[derive(Default)]
+struct Admitted {
+    jobs: AtomicU64,
+    batches: AtomicU64,
 }
 
 /// What was asked of a worker.
@@ -85,13 +93,14 @@ impl Tenant for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(settings: Settings, workers: usize) -> Shared {
+    pub(crate) fn new(settings: Settings, handle: &Handle) -> Shared {
+        let workers = handle.worker_count();
         Shared {
             settings,
+            runtime: handle.id(),
             workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
-            taken: CachePadded::new(AtomicU64::new(0)),
-            batches: AtomicU64::new(0),
+            admitted: CachePadded::default(),
             classes: Classes::new(),
             events: Arc::default(),
             registry: Mutex::new(Registry::default()),
@@ -133,7 +142,8 @@ impl Shared {
     /// Takes `wanted` places for jobs. Returns a number for their batch.
     pub(crate) fn admit(&self, wanted: usize) -> Result<u64, Error> {
         let capacity = self.settings.capacity as u64;
-        let mut taken = self.taken.load(Relaxed);
+        let Admitted { jobs, batches } = &*self.admitted;
+        let mut taken = jobs.load(Relaxed);
         loop {
             let sum = taken.saturating_add(wanted as u64);
             // Cheap to know for as long as fewer were ever taken than there are places.
@@ -141,8 +151,8 @@ impl Shared {
                 let queued = self.queued() as usize;
                 return Err(Error::QueueFull { capacity: capacity as usize, queued, wanted });
             }
-            match self.taken.compare_exchange_weak(taken, sum, Relaxed, Relaxed) {
-                Ok(_) => return Ok(self.batches.fetch_add(1, Relaxed) + 1),
+            match jobs.compare_exchange_weak(taken, sum, Relaxed, Relaxed) {
+                Ok(_) => return Ok(batches.fetch_add(1, Relaxed) + 1),
                 Err(now) => taken = now,
             }
         }
@@ -150,7 +160,7 @@ impl Shared {
 
     /// Gives back places that were taken for a batch that is refused after all.
     pub(crate) fn dismiss(&self, jobs: usize) {
-        self.taken.fetch_sub(jobs as u64, Relaxed);
+        self.admitted.jobs.fetch_sub(jobs as u64, Relaxed);
         self.made_room();
         self.close_if_over();
     }
@@ -162,7 +172,7 @@ impl Shared {
     fn queued(&self) -> u64 {
         // Ended first: what is taken meanwhile would make it too small otherwise.
         let ended = self.ended();
-        self.taken.load(Relaxed).saturating_sub(ended)
+        self.admitted.jobs.load(Relaxed).saturating_sub(ended)
     }
 
     /// A job has ended like this, on a worker or elsewhere.
@@ -235,6 +245,12 @@ impl Shared {
         fence(SeqCst);
     }
 
+    /// Whether this thread may not wait for a job: no worker of the same runtime may, and in a
+    /// simulation nobody.
+    pub(crate) fn would_block(&self) -> bool {
+        self.settings.simulated || self.runtime.is_current()
+    }
+
     /// Whether a job would be run by anybody.
     pub(crate) fn is_deserted(&self) -> bool {
         self.deserted.load(Relaxed)
@@ -287,6 +303,12 @@ impl Shared {
         }
     }
 
+    /// Whether somebody is asked about each job.
+    #[inline]
+    pub(crate) fn asks(&self) -> bool {
+        self.settings.prioritizer.is_some() || self.settings.affinity.is_some()
+    }
+
     /// Asks the prioritizer and the affinity about a job.
     pub(crate) fn complete(
         &self,
@@ -318,11 +340,10 @@ impl Shared {
         self.events.send(|| Event::DeadlineMissed { job });
     }
 
+    /// A batch with chosen ids has ended.
     pub(crate) fn batch_ended(&self, core: &Core) {
-        if !core.chosen().is_empty() {
-            let left = self.registry.lock().retire(core);
-            drop(left);
-        }
+        let left = self.registry.lock().retire(core);
+        drop(left);
     }
 
     pub(crate) fn metrics(&self, handle: &Handle) -> Metrics {
@@ -344,7 +365,7 @@ impl Shared {
             failed: sum(|seat| &seat.failed),
             cancelled: sum(|seat| &seat.cancelled),
             queue_depth: self.queued(),
-            scheduled: self.taken.load(Relaxed),
+            scheduled: self.admitted.jobs.load(Relaxed),
             deadlines_missed: self.deadlines_missed.get(),
             execution_total: Duration::from_nanos(executing),
             execution_average: mean(executing, measured),
@@ -374,7 +395,8 @@ mod tests {
             inline: false,
             simulated: false,
         };
-        Shared::new(settings, 0)
+        let simulation = kernel::Runtime::builder().workers(1).simulate(1).unwrap();
+        Shared::new(settings, &simulation)
     }
 
     /// A batch that is refused while the runtime stops is the last that anybody knew of.

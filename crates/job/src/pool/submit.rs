@@ -7,7 +7,6 @@ use std::{
     marker::PhantomData,
     mem,
     pin::Pin,
-    ptr,
     sync::{Arc, Weak},
     task::{Context, Poll},
     time::Duration,
@@ -26,9 +25,12 @@ use crate::{
         Core, Parts,
         cell::Fate,
         end,
+        line::Submission,
+        times::Times,
         word::{Duty, Word},
     },
     handle::JobHandle,
+    id::JobId,
     job::Job,
     pool::{Pool, registry::Known, shared::Shared},
 };
@@ -58,13 +60,38 @@ impl Pool {
     /// # Errors
     /// Why it was refused; the job comes back.
     pub fn submit<B: Body>(&self, job: Job<B>) -> Submitted<B> {
+        if job.is_alone() {
+            return self.submit_alone(job);
+        }
         let Job { body, about, after } = job;
-        match self.take(Batch::single(body, about.as_deref(), &after)) {
+        match self.take(Batch::single(body, about.as_ref(), &after)) {
             Ok(core) => Ok(JobHandle::new(core, 0)),
             Err(refused) => {
                 let (error, batch) = refused.into_parts();
                 Err(Refused::new(error, Job { body: batch.into_single(), about, after }))
             }
+        }
+    }
+
+    /// Submits a job that waits for nobody, and of which no more is to be known than its place in
+    /// line: with one allocation.
+    #[inline]
+    fn submit_alone<B: Body>(&self, job: Job<B>) -> Submitted<B> {
+        let shared = self.shared();
+        let kept = job.about.as_ref().map(Kept::new);
+        let admitted = self.accepts(shared).and_then(|()| {
+            let kept = self.complete_alone(kept, shared)?;
+            Ok((kept, shared.admit(1)?))
+        });
+        match admitted {
+            Ok((kept, number)) => {
+                let now = nanos(self.handle.now());
+                let core = Core::alone(job.body, &kept, now, number, shared);
+                let mut submission = Submission { handle: &self.handle, now };
+                end::start_alone(&core, &kept, shared, &mut submission);
+                Ok(JobHandle::new(core, 0))
+            }
+            Err(error) => Err(Refused::new(error, job)),
         }
     }
 
@@ -96,7 +123,7 @@ impl Pool {
     /// As [`submit`](Pool::submit), but waits for room, and for a worker to be resumed.
     pub fn submit_wait<B: Body>(&self, job: Job<B>) -> SubmitJob<'_, B> {
         let Job { body, about, after } = job;
-        let batch = Some(Batch::single(body, about.as_deref(), &after));
+        let batch = Some(Batch::single(body, about.as_ref(), &after));
         SubmitJob { inner: SubmitBatch { pool: self, batch }, about, after, body: PhantomData }
     }
 
@@ -127,12 +154,7 @@ impl Pool {
     /// the affinity passes through, and leaves nothing behind.
     fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
         let shared = self.shared();
-        if self.handle.refuses() {
-            return Err(Error::Stopped);
-        }
-        if shared.is_deserted() && !shared.settings.accept_while_paused {
-            return Err(Error::NoAvailableWorkers);
-        }
+        self.accepts(shared)?;
         batch.seal()?;
         let kept = self.complete(batch, shared)?;
         let number = shared.admit(batch.len())?;
@@ -145,10 +167,42 @@ impl Pool {
         }
     }
 
+    /// Whether jobs are taken at all.
+    #[inline]
+    fn accepts(&self, shared: &Shared) -> Result<(), Error> {
+        if self.handle.refuses() {
+            return Err(Error::Stopped);
+        }
+        if shared.is_deserted() && !shared.settings.accept_while_paused {
+            return Err(Error::NoAvailableWorkers);
+        }
+        Ok(())
+    }
+
+    /// Asks the prioritizer and the affinity about a job that is submitted alone.
+    #[inline]
+    fn complete_alone(&self, kept: Option<Kept>, shared: &Shared) -> Result<Kept, Error> {
+        if kept.is_none() && !shared.asks() {
+            return Ok(Kept::default());
+        }
+        let mut kept = kept.unwrap_or_default();
+        let info = JobInfo {
+            id: JobId::ours(0, 0),
+            priority: kept.priority,
+            estimate: shared.estimate(&kept).map(Duration::from_nanos),
+            class: kept.class(),
+            affinity: kept.worker(),
+            deadline: None,
+            predecessors: 0,
+            successors: 0,
+        };
+        shared.complete(&mut kept, &info, shared.workers_count)?;
+        Ok(kept)
+    }
+
     /// Asks the prioritizer and the affinity about each job.
     fn complete(&self, batch: &Batch, shared: &Shared) -> Result<Vec<Kept>, Error> {
-        let asked = shared.settings.prioritizer.is_some() || shared.settings.affinity.is_some();
-        if batch.kept.is_empty() && !asked {
+        if batch.kept.is_empty() && !shared.asks() {
             return Ok(Vec::new());
         }
         let workers = self.handle.worker_count();
@@ -180,7 +234,7 @@ impl Pool {
         let mut registry = shared.registry.lock();
         for (index, after) in &batch.open {
             match after {
-                After::Outside(outside) if !ptr::eq(outside.core.shared(), shared) => {
+                After::Outside(outside) if !outside.core.is_of(shared) => {
                     return Err(Error::OtherPool(outside.core.id_of(outside.index)));
                 }
                 After::Outside(outside) => needs.live.push((*index, outside.clone())),
@@ -218,8 +272,10 @@ impl Pool {
         let layout = layout.expect("it was sealed");
         let shape = layout.clone();
         let guarded = guard(&mut words, &needs);
+        let now = nanos(self.handle.now());
         let parts = Parts {
             ticket,
+            times: Times::new(words.len(), timed, now),
             words: words.into_boxed_slice(),
             cells: cells.into_cells(),
             some_resumable,
@@ -227,30 +283,28 @@ impl Pool {
             kept: kept.into_boxed_slice(),
             ids: ids.into_boxed_slice(),
             on_failure,
-            timed,
             forgiving,
             watched: ticket != UNNAMED,
         };
-        let core = Core::new(parts, number, shared, &self.handle);
-        if !core.times().is_empty() {
-            core.times().set_submitted(nanos(self.handle.now()));
-        }
+        let core = Core::new(parts, number, shared);
         if !core.chosen().is_empty() {
             shared.registry.lock().enter(&core);
         }
         self.watch_deadlines(&core, &deadlines);
         if core.len() == 0 {
-            core.finish();
+            // SAFETY: it has no jobs.
+            unsafe { Core::finish(Core::pointer(&core)) };
             return core;
         }
         let (free, doomed) = self.watch(&core, needs, &guarded);
         let roots = shape.roots.iter().flat_map(|(from, to)| *from..*to);
+        let mut submission = Submission { handle: &self.handle, now };
         if guarded.is_empty() {
-            end::start(&core, roots, &self.handle);
+            end::start(&core, roots, shared, &mut submission);
         } else {
             let free = roots.filter(|index| guarded.binary_search(index).is_err()).chain(free);
-            end::start(&core, free, &self.handle);
-            end::doom_at_submission(&core, doomed, &self.handle);
+            end::start(&core, free, shared, &mut submission);
+            end::doom_at_submission(&core, doomed, shared, &mut submission);
         }
         core
     }
@@ -286,7 +340,8 @@ impl Pool {
                 if let Some(core) = Weak::upgrade(&core_at)
                     && !core.word(index).is_done()
                 {
-                    core.shared().miss_deadline(core.id_of(index));
+                    // SAFETY: timers are called by a thread of the runtime.
+                    unsafe { core.shared() }.miss_deadline(core.id_of(index));
                 }
             };
             // A pool that stops meanwhile ends the jobs anyway.
@@ -363,7 +418,7 @@ impl Future for SubmitBatch<'_> {
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct SubmitJob<'a, B> {
     inner: SubmitBatch<'a>,
-    about: Option<Box<About>>,
+    about: Option<About>,
     after: Vec<After>,
     /// Invariant: a body goes in, and comes back as one of the same type, or as its handle.
     body: PhantomData<fn(B) -> B>,

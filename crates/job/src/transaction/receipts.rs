@@ -101,7 +101,7 @@ impl<R: 'static, E: 'static> Receipts<R, E> {
 
     /// When it was submitted, ready, started and ended. Of large batches only some are timed.
     pub fn timings(&self, at: usize) -> Option<Timings> {
-        self.core.times().read(self.index(at))
+        self.core.timings(self.index(at))
     }
 
     fn index(&self, at: usize) -> u32 {

@@ -19,6 +19,7 @@ use std::mem::{self, MaybeUninit};
 
 use crate::{
     branch::Head,
+    prefetch::prefetch_lines,
     strand::{StrandRef, state::Pop},
     turn::Turn,
 };
@@ -26,6 +27,9 @@ use crate::{
 /// The largest closure, in bytes, that an entry holds in place.
 pub(crate) const INLINE: usize = WORDS * mem::size_of::<usize>();
 const WORDS: usize = 5;
+
+/// So many lines of what an entry is about are fetched ahead.
+const PREFETCHED: usize = 4;
 
 type Payload = MaybeUninit<[usize; WORDS]>;
 
@@ -143,6 +147,16 @@ impl Entry {
             // is kept alive by its LINKED flag until the caller's pop.
             None => Opened::Strand(unsafe { (*entry).strand_unchecked() }),
         }
+    }
+
+    /// Asks the processor to have at hand soon what the entry is about: the strand, or what the
+    /// first word of the job points to, which often is what it works on.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        let first = self.payload.as_ptr().cast::<MaybeUninit<usize>>();
+        // SAFETY: the first word of five; it may be uninitialized, which the type says.
+        let first = unsafe { *first };
+        prefetch_lines(first, PREFETCHED);
     }
 
     /// The strand this entry is for, if it is for one.

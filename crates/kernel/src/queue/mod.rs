@@ -10,6 +10,7 @@
 
 pub(crate) mod deque;
 pub(crate) mod feedback;
+mod heap;
 pub(crate) mod line;
 pub(crate) mod priority;
 

@@ -47,6 +47,18 @@ pub enum WorkerState {
     Stopped,
 }
 
+/// Tells a runtime from others, for as long as it is there: it keeps nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RuntimeId(usize);
+
+impl RuntimeId {
+    /// Whether this thread is a worker of that runtime, as [`Handle::current_worker`] says it.
+    #[inline]
+    pub fn is_current(self) -> bool {
+        worker::is_current(self.0)
+    }
+}
+
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Handle {
         Handle { shared }
@@ -263,6 +275,11 @@ impl Handle {
     #[inline]
     pub fn current_worker(&self) -> Option<WorkerId> {
         worker::with_current(&self.shared, |worker| worker.map(|worker| WorkerId(worker.id)))
+    }
+
+    /// Tells this runtime from others.
+    pub fn id(&self) -> RuntimeId {
+        RuntimeId(Arc::as_ptr(&self.shared).addr())
     }
 
     /// The strand whose turn this thread is in, if it is one of this runtime.

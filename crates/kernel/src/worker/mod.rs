@@ -54,11 +54,12 @@ sync::thread_cell! {
 }
 
 pub(crate) struct Worker {
+    /// Goes before the runtime, which then drops what is left there while its tenants are.
+    deque: Deque<Entry>,
     pub(crate) shared: Arc<Shared>,
     /// Ours of `shared.slots`.
     slot: Arc<CachePadded<Slot>>,
     pub(crate) id: usize,
-    deque: Deque<Entry>,
     dice: RefCell<Dice>,
     stealing: bool,
     /// Whether a turn may leave branches to others.
@@ -116,6 +117,14 @@ pub(crate) fn with_current<R>(shared: &Shared, user: impl FnOnce(Option<&Worker>
     // worker goes, so while it is set it points to a worker that only this thread uses.
     let worker = unsafe { current.as_ref() };
     user(worker.filter(|worker| ptr::eq(Arc::as_ptr(&worker.shared), shared)))
+}
+
+/// Whether this thread is in a turn of the runtime whose shared part lies at this address.
+#[inline]
+pub(crate) fn is_current(shared: usize) -> bool {
+    let current = CURRENT.with(Cell::get);
+    // SAFETY: as in `with_current`.
+    unsafe { current.as_ref() }.is_some_and(|worker| Arc::as_ptr(&worker.shared).addr() == shared)
 }
 
 /// Whether this thread is in a turn of `shared`, also one that another runtime's turn is nested in.
