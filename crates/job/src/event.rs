@@ -214,6 +214,11 @@ impl Events {
         NextEvent { queue: &self.queue }
     }
 
+    #[cfg(test)]
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.queue.state).closed
+    }
+
     /// How many events were not kept, since nobody read them.
     pub fn dropped(&self) -> u64 {
         lock(&self.queue.state).dropped

@@ -171,6 +171,18 @@ fn nonces_below_the_first_and_the_highest_of_all_are_refused() {
     assert_eq!(ledger.add(Transaction::new(BOB, u64::MAX - 1, "far")).unwrap().missing, Some(1));
 }
 
+/// Whoever is asked may have moved on when it is asked again.
+#[test]
+fn a_sender_is_at_the_nonce_that_was_told_first() {
+    let told = std::cell::Cell::new(5);
+    let mut ledger = Ledger::new().first_nonce(move |_| told.replace(told.get() + 1));
+    ledger.add(Transaction::new(ALICE, 5, "five")).unwrap();
+    assert_eq!(ledger.next_nonce(ALICE), 5);
+    let six = ledger.add(Transaction::new(ALICE, 6, "six").gas_price(1)).unwrap();
+    assert!(six.replaced.is_none());
+    assert_eq!(ledger.due(), 2);
+}
+
 #[test]
 fn what_comes_back_from_a_refusal_is_what_was_given() {
     let mut ledger = Ledger::new().first_nonce(|_| 1);
@@ -346,6 +358,29 @@ fn a_prioritizer_that_returns_no_number_leaves_all_of_them_due() {
     let refused = ledger.submit(&pool, &executor).unwrap_err();
     assert!(matches!(refused, Error::PriorityNotFinite { .. }), "{refused}");
     sane.store(true, std::sync::atomic::Ordering::Relaxed);
+    drop(ledger.submit(&pool, &executor).unwrap());
+    pool.simulation().run();
+    assert_eq!(names(&log), ["a", "b"]);
+}
+
+#[test]
+fn a_prioritizer_that_panics_leaves_all_of_them_due() {
+    let (log, executor) = noting();
+    let panics = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let asked = panics.clone();
+    let prioritize = move |info: &job::JobInfo| {
+        let last = info.successors == 0;
+        assert!(!(last && asked.swap(false, std::sync::atomic::Ordering::Relaxed)), "no idea");
+        info.priority
+    };
+    let builder = Pool::builder().workers(1).prioritizer(prioritize);
+    let mut pool = builder.policy(Policy::HighestPriority).simulate(1).unwrap();
+    let mut ledger = Ledger::new().order(Order::Price);
+    ledger.add(Transaction::new(ALICE, 0, "a")).unwrap();
+    ledger.add(Transaction::new(ALICE, 1, "b")).unwrap();
+    let submit = std::panic::AssertUnwindSafe(|| drop(ledger.submit(&pool, &executor)));
+    assert!(std::panic::catch_unwind(submit).is_err());
+    assert_eq!((ledger.due(), pool.metrics().queue_depth), (2, 0));
     drop(ledger.submit(&pool, &executor).unwrap());
     pool.simulation().run();
     assert_eq!(names(&log), ["a", "b"]);

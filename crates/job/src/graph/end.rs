@@ -397,4 +397,6 @@ pub(crate) fn doom_at_submission(core: &Core, indexes: Vec<u32>, handle: &Handle
     // SAFETY: they are ready, and ours: nobody else knows of them.
     unsafe { end_doomed(doomed, &mut handle.clone()) };
     core.shared().made_room();
+    // The runtime may have stopped since the batch was taken.
+    core.shared().close_if_over();
 }

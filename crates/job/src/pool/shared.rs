@@ -152,6 +152,7 @@ impl Shared {
     pub(crate) fn dismiss(&self, jobs: usize) {
         self.taken.fetch_sub(jobs as u64, Relaxed);
         self.made_room();
+        self.close_if_over();
     }
 
     fn ended(&self) -> u64 {
@@ -180,8 +181,8 @@ impl Shared {
     }
 
     /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have left
-    /// and every job has ended. For whoever stops it, and whoever ends jobs after that: each does
-    /// its part and fences, so one of them sees that all is over.
+    /// and every job has ended. For whoever stops it, and whoever ends jobs or gives places back after
+    /// that: each does its part and fences, so one of them sees that all is over.
     pub(crate) fn close_if_over(&self) {
         fence(SeqCst);
         if self.closing.load(Relaxed) && self.events.is_deserted() && self.queued() == 0 {
@@ -354,5 +355,38 @@ impl Shared {
             workers: workers.collect(),
             uptime,
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn shared() -> Shared {
+        let settings = Settings {
+            policy: Policy::Fcfs,
+            capacity: usize::MAX,
+            jobs_per_cycle_max: 1,
+            prioritizer: None,
+            affinity: None,
+            accept_while_paused: false,
+            plain: false,
+            inline: false,
+            simulated: false,
+        };
+        Shared::new(settings, 0)
+    }
+
+    /// A batch that is refused while the runtime stops is the last that anybody knew of.
+    #[test]
+    fn runtime_stops_while_a_batch_is_looked_at_and_listeners_hear_the_end() {
+        let shared = shared();
+        let mut events = shared.events.listen();
+        shared.admit(3).unwrap();
+        shared.closed();
+        assert!(!events.has_ended());
+        shared.dismiss(3);
+        assert!(events.has_ended());
+        assert_eq!(events.next(), None);
     }
 }

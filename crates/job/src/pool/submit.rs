@@ -37,7 +37,7 @@ use crate::{
 pub type Submitted<B> = Result<JobHandle<<B as Body>::Output, <B as Body>::Error>, Refused<Job<B>>>;
 
 /// What a batch was found to need before it is put in line.
-struct Ticket {
+pub(crate) struct Ticket {
     number: u64,
     /// What is kept of each job, with what the prioritizer and the affinity say.
     kept: Vec<Kept>,
@@ -123,7 +123,8 @@ impl Pool {
         Ok(self.launch(batch, ticket))
     }
 
-    /// Checks all that can be wrong, and takes the places for its jobs.
+    /// Checks all that can be wrong, and takes the places for its jobs. A panic of the prioritizer or
+    /// the affinity passes through, and leaves nothing behind.
     fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
         let shared = self.shared();
         if self.handle.refuses() {
@@ -198,7 +199,7 @@ impl Pool {
     }
 
     /// Puts a batch in line that was found good.
-    fn launch(&self, batch: Batch, ticket: Ticket) -> Arc<Core> {
+    pub(crate) fn launch(&self, batch: Batch, ticket: Ticket) -> Arc<Core> {
         let shared = self.shared();
         let Ticket { number, kept, needs } = ticket;
         let Batch {

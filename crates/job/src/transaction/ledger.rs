@@ -233,14 +233,20 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
             return Err(Rejected::new(Reason::TooManyKeys { keys, max: KEYS_MAX }, transaction));
         }
         let known = self.senders.get(&sender).copied();
-        let spot = match known {
-            Some(chain) => self.chains[chain as usize].seek(nonce),
-            None => Chain::new(self.next_nonce(sender)).seek(nonce),
+        let (next, spot) = match known {
+            Some(chain) => {
+                let chain = &self.chains[chain as usize];
+                (chain.next(), chain.seek(nonce))
+            }
+            None => {
+                // Asked once: a second answer might be another.
+                let next = self.ask(sender);
+                (next, Chain::new(next).seek(nonce))
+            }
         };
         let spot = match spot {
             Spot::Taken(slot) => return self.replace(slot, transaction),
             Spot::Past | Spot::InLine => {
-                let next = self.next_nonce(sender);
                 let reason = match spot {
                     Spot::Past => Reason::NonceTooLow { nonce, next },
                     _ => Reason::InLine { nonce },
@@ -255,7 +261,7 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
         // From here on it is taken; a sender of whom everything was refused leaves no trace.
         let chain = match known {
             Some(chain) => chain,
-            None => self.meet(sender),
+            None => self.meet(sender, next),
         };
         let Transaction { terms, payload } = transaction;
         let id = self.next_id();
@@ -379,8 +385,13 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
     pub fn next_nonce(&self, sender: Address) -> u64 {
         match self.senders.get(&sender) {
             Some(chain) => self.chains[*chain as usize].next(),
-            None => self.first_nonce.as_ref().map_or(0, |ask| ask(sender)),
+            None => self.ask(sender),
         }
+    }
+
+    /// At which nonce a sender is of whom nothing is known.
+    fn ask(&self, sender: Address) -> u64 {
+        self.first_nonce.as_ref().map_or(0, |ask| ask(sender))
     }
 
     /// How many are due: the next submission puts them in line.
@@ -398,10 +409,9 @@ impl<T, K: Copy + Eq + Hash> Ledger<T, K> {
         self.senders.len()
     }
 
-    /// Remembers a sender.
-    fn meet(&mut self, sender: Address) -> u32 {
-        let chain = Chain::new(self.next_nonce(sender));
-        self.chains.push(chain);
+    /// Remembers a sender, who is at this nonce.
+    fn meet(&mut self, sender: Address, next: u64) -> u32 {
+        self.chains.push(Chain::new(next));
         let at = self.chains.len() as u32 - 1;
         self.senders.insert(sender, at);
         at

@@ -1,7 +1,11 @@
 //! How the transactions of a ledger get into a pool: in the chosen order, each after those that it
 //! has to wait for; or not at all, and then they still wait in the ledger.
 
-use std::{fmt, hash::Hash};
+use std::{
+    fmt,
+    hash::Hash,
+    panic::{self, AssertUnwindSafe},
+};
 
 use crate::{
     batch::{Batch, Content},
@@ -14,12 +18,13 @@ use crate::{
     job::Executor,
     pool::Pool,
     transaction::{
-        chain::NONE,
+        chain::{Chain, NONE},
         edges::Edges,
         ledger::{Ledger, TransactionId, Undeclared},
         order::{Order, by_price},
         past::Place,
         receipts::{Receipts, Sent},
+        waiting::Slots,
     },
 };
 
@@ -44,21 +49,25 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
         };
         let batch = self.put_together(sorted.as_deref());
         let order = sorted.as_deref().unwrap_or(&self.line);
-        let taken = pool.take_with(batch, || {
+        let content = || {
             let payload = |slot| self.waiting.get_mut(slot).payload.take().expect("it waits");
             let payloads = order.iter().copied().map(payload).collect();
             let execute = executor.execute.clone();
             let execute = move |payload: T, _: &mut Context<'_, '_>| execute(payload);
             let cells = TypedCells::<T, R, E, _>::new(execute, payloads);
             Content::Typed(Payloads::new(Box::new(cells)))
-        });
+        };
+        // The pool's prioritizer is foreign code: also if it panics, they are still due.
+        let taken = panic::catch_unwind(AssertUnwindSafe(|| pool.take_with(batch, content)));
         let core = match taken {
-            Ok(core) => core,
-            Err(error) => {
-                for slot in order {
-                    self.chains[self.waiting.get(*slot).chain as usize].at = NONE;
-                }
+            Ok(Ok(core)) => core,
+            Ok(Err(error)) => {
+                Self::forget_order(&mut self.chains, &self.waiting, order);
                 return Err(error);
+            }
+            Err(payload) => {
+                Self::forget_order(&mut self.chains, &self.waiting, order);
+                panic::resume_unwind(payload);
             }
         };
         let batch = self.past.push(&core);
@@ -78,6 +87,14 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
         self.waiting.remove_all(order);
         self.line.clear();
         Ok(Receipts::new(core, sent.into_boxed_slice()))
+    }
+
+    /// The batch was not taken: no chain has a last one in it.
+    #[cold]
+    fn forget_order(chains: &mut [Chain], waiting: &Slots<T, K>, order: &[u32]) {
+        for slot in order {
+            chains[waiting.get(*slot).chain as usize].at = NONE;
+        }
     }
 
     /// A batch of what is due, in this order or as it became so. Each chain then knows the index of
