@@ -10,7 +10,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
         mpsc,
     },
     task::{Context, Wake, Waker},
@@ -20,8 +20,11 @@ use std::{
 
 use common::{Counter, MS, block_on, channel, eventually, on_one, pool};
 use job::{
-    Batch, Error, Executor, Job, JobError, OnFailure, Policy, Pool, Progress, Status, TypedBatch,
+    Batch, Error, Executor, Job, JobError, JobId, OnFailure, Policy, Pool, Progress, Status,
+    TypedBatch,
 };
+
+use kernel::{Discipline, Placement, Runtime};
 
 struct PanicsWhenDropped;
 
@@ -415,4 +418,53 @@ fn no_job_is_lost_while_workers_are_paused_and_resumed() {
         assert_eq!(handle.wait().unwrap().completed, 20);
     }
     eventually(|| pool.metrics().completed == 200 * 21);
+}
+
+/// An affinity that panics the next time that it is asked after the flag was raised.
+fn affinity_that_panics() -> (Arc<AtomicBool>, Placement) {
+    let armed = Arc::new(AtomicBool::new(false));
+    let asked = armed.clone();
+    let placement = Placement::affinity(move |_| {
+        assert!(!asked.swap(false, Relaxed), "the affinity panics");
+        None
+    });
+    (armed, placement)
+}
+
+/// On a runtime with an affinity of its own, placing an entry calls foreign code: also while a job
+/// releases others. Jobs that were lost there would be looked at when the runtime is gone.
+#[test]
+fn affinity_of_the_runtime_panics_while_successors_are_released_and_all_jobs_end() {
+    for discipline in [Discipline::Fifo, Discipline::Stealing] {
+        let (armed, placement) = affinity_that_panics();
+        let builder = Runtime::builder().workers(1).discipline(discipline).placement(placement);
+        let runtime = builder.build().unwrap();
+        let pool = Pool::on(&runtime.handle());
+        let mut batch = Batch::new();
+        let first = batch.add(Job::new(move |_| armed.store(true, Relaxed)));
+        for _ in 0..200 {
+            batch.add(Job::new(|_| ()).after(&first));
+        }
+        let handle = pool.submit_batch(batch).unwrap();
+        runtime.shutdown();
+        assert!(handle.is_done(), "{discipline:?}: {:?}", handle.progress());
+        assert!(handle.progress().completed >= 200, "{discipline:?}: {:?}", handle.progress());
+    }
+}
+
+#[test]
+fn affinity_of_the_runtime_panics_while_a_batch_is_submitted_and_all_jobs_end() {
+    let (armed, placement) = affinity_that_panics();
+    let builder = Runtime::builder().workers(1).discipline(Discipline::Fifo).placement(placement);
+    let mut simulation = builder.simulate(1).unwrap();
+    let pool = Pool::on(&simulation.handle());
+    let mut batch = Batch::new();
+    batch.add(Job::new(|_| 1));
+    batch.add(Job::new(|_| 2).id(JobId::new(7)));
+    armed.store(true, Relaxed);
+    let handle = pool.submit_batch(batch).unwrap();
+    let waits = pool.submit(Job::new(|_| 3).after_id(JobId::new(7))).unwrap();
+    simulation.run();
+    assert!(handle.is_done());
+    assert!(matches!(waits.status(), Status::Completed(3)), "{:?}", waits.status());
 }

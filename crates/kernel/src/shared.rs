@@ -62,12 +62,12 @@ pub(crate) struct Shared {
     pub(crate) store: CachePadded<Store>,
     pub(crate) joiners: Joiners,
     /// After the queues: what is left there may need them.
+    /// In a simulation: what will happen at its time. Before the tenants: it may be about theirs.
+    pub(crate) events: Option<Mutex<Events>>,
     pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
     /// Who is told of changes of workers.
     pub(crate) observer: Option<Observer>,
-    /// In a simulation: what will happen at its time.
-    pub(crate) events: Option<Mutex<Events>>,
     /// No more work is taken from outside.
     refusing: AtomicBool,
     /// The names of strands that have one.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    attributes::{Attributes, WorkerId},
+    attributes::{Attributes, Rank, WorkerId},
     branch::{Branch, Settled},
     entry::Entry,
     error::ScheduleError,
@@ -387,9 +387,15 @@ fn submit_with_care(
 ) {
     let shared = &worker.shared;
     let entry = if measured { stamped(shared.now(), job) } else { Entry::job(job) };
-    // An affinity that names no worker of ours was an error at the first `Handle::submit`; here
-    // nobody could be told, and anyone may run it.
-    let rank = shared.rank(&Attributes::default()).unwrap_or_default();
+    // An affinity that names no worker of ours, or panics, was an error at the first
+    // `Handle::submit`; here nobody could be told, and anyone may run it.
+    let rank = match panics::catch(|| shared.rank(&Attributes::default())) {
+        Ok(rank) => rank.unwrap_or_default(),
+        Err(payload) => {
+            panics::discard(payload);
+            Rank::default()
+        }
+    };
     shared.place_in(Some(worker), entry, &rank, Place::Near);
 }
 

@@ -328,3 +328,18 @@ fn idle_owner_gets_what_is_dealt_to_it_on_real_threads() {
         settle(&runtime);
     }
 }
+
+/// Whoever is free first in virtual time is the seed's choice: it must not be the wrong one.
+#[test]
+fn affinity_is_kept_while_its_worker_is_idle_whatever_the_seed() {
+    for seed in 0..50 {
+        let placement = Placement::affinity(|_| Some(WorkerId::new(1)));
+        let builder = Runtime::builder().workers(2).discipline(Discipline::Fifo);
+        let mut simulation = builder.placement(placement).simulate(seed).unwrap();
+        let ran_on = Arc::new(Mutex::new(None));
+        let noted = ran_on.clone();
+        simulation.submit(move |turn| *noted.lock().unwrap() = Some(turn.worker())).unwrap();
+        simulation.run();
+        assert_eq!(*ran_on.lock().unwrap(), Some(WorkerId::new(1)), "seed {seed}");
+    }
+}

@@ -8,12 +8,14 @@ use crate::{
     about::nanos,
     graph::{
         Core,
+        cell::contain,
         ready::{Ready, turns},
     },
     pool::shared::Shared,
 };
 
-/// From where jobs are put in line.
+/// From where jobs are put in line. To place an entry a runtime may ask an affinity, which is foreign
+/// code: if that panics the jobs at hand end as stopped, and the others go on.
 pub(super) trait Line {
     /// The worker that this thread is.
     fn worker(&self) -> Option<WorkerId>;
@@ -47,7 +49,9 @@ impl Line for Turn<'_> {
 
     fn submit_with(&mut self, attributes: Attributes, ready: Ready) {
         // Refused: it is dropped, and ends as stopped.
-        let _ = Turn::submit_with(self, attributes, move |turn| ready.run(turn));
+        contain(|| {
+            let _ = Turn::submit_with(self, attributes, move |turn| ready.run(turn));
+        });
     }
 
     #[inline(always)]
@@ -79,12 +83,16 @@ impl Line for Submission<'_> {
 
     #[inline]
     fn submit(&mut self, ready: Ready) {
-        let _ = self.handle.submit(move |turn| ready.run(turn));
+        contain(|| {
+            let _ = self.handle.submit(move |turn| ready.run(turn));
+        });
     }
 
     #[inline]
     fn submit_with(&mut self, attributes: Attributes, ready: Ready) {
-        let _ = self.handle.submit_with(attributes, move |turn| ready.run(turn));
+        contain(|| {
+            let _ = self.handle.submit_with(attributes, move |turn| ready.run(turn));
+        });
     }
 
     fn turn(&mut self) -> bool {
@@ -182,7 +190,7 @@ impl<'a, L: Line> Lane<'a, L> {
         }
         if let Some(handle) = self.line.handle() {
             // Refused: the job is dropped with the body, and ends as stopped.
-            drop(handle.strand().attributes(attributes).start(turns(ready)));
+            contain(|| drop(handle.strand().attributes(attributes).start(turns(ready))));
         }
     }
 }

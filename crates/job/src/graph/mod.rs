@@ -446,5 +446,8 @@ impl Drop for Core {
                 cell::contain(|| drop(cells));
             }
         }
+        // A waker that somebody left behind.
+        let side = mem::replace(&mut self.side, Beside::new());
+        cell::contain(|| drop(side));
     }
 }

@@ -82,6 +82,7 @@ impl Drop for Ready {
         let shared: &Shared = unsafe { &*self.core.as_ref().shared.as_ptr() };
         // SAFETY: they are ready, and ours.
         unsafe { end::end_doomed((self.from..self.to).map(stopped).collect(), &mut Closed) };
+        shared.made_room();
         shared.close_if_over();
     }
 }
