@@ -20,7 +20,7 @@ use std::{
 
 use common::{Counter, MS, block_on, channel, eventually, on_one, pool};
 use job::{
-    Batch, Error, Executor, Job, JobError, JobId, OnFailure, Policy, Pool, Progress, Status,
+    Batch, Error, Executor, Job, JobError, JobId, Node, OnFailure, Policy, Pool, Progress, Status,
     TypedBatch,
 };
 
@@ -467,4 +467,47 @@ fn affinity_of_the_runtime_panics_while_a_batch_is_submitted_and_all_jobs_end() 
     simulation.run();
     assert!(handle.is_done());
     assert!(matches!(waits.status(), Status::Completed(3)), "{:?}", waits.status());
+}
+
+/// Eight jobs of which the first waits for the others by a channel. Only a guard against hanging is
+/// timed.
+fn first_waits_for_seven_others(batch: &mut Batch, after: Option<&Node<(), Infallible>>) {
+    let (send, told) = mpsc::channel();
+    let told = Mutex::new(told);
+    let waits = Job::new(move |_| {
+        let told = told.lock().unwrap();
+        let hears = |_| told.recv_timeout(Duration::from_secs(60)).expect("another worker is free");
+        (0..7).for_each(hears);
+    });
+    let others = (0..7).map(|_| {
+        let send = send.clone();
+        Job::new(move |_| send.send(()).unwrap())
+    });
+    let of = |node: &Node<(), Infallible>| node.dep();
+    let mut nodes = vec![batch.add(waits)];
+    for other in others {
+        // So that they are no neighbours.
+        batch.add(Job::new(|_| ()));
+        nodes.push(batch.add(other));
+    }
+    for node in nodes.iter().filter(|_| after.is_some()) {
+        batch.depend(node, &of(after.unwrap()));
+    }
+}
+
+/// Never: work pinned to one worker can not be stolen when that worker is stuck.
+#[test]
+fn job_that_keeps_its_worker_holds_back_no_other_that_is_ready() {
+    let pool = pool(2);
+    for _ in 0..50 {
+        let mut ready_at_once = Batch::new();
+        first_waits_for_seven_others(&mut ready_at_once, None);
+        let mut released = Batch::new();
+        let first = released.add(Job::new(|_| ()));
+        first_waits_for_seven_others(&mut released, Some(&first));
+        for batch in [ready_at_once, released] {
+            let handle = pool.submit_batch(batch).unwrap();
+            assert_eq!(handle.wait().unwrap().failed, 0, "{:?}", handle.failures());
+        }
+    }
 }

@@ -9,9 +9,12 @@ use benches::{
 };
 use job::{Batch, Context, Job, Policy, Pool, Shape, TypedBatch};
 
+/// Very small jobs: a worker may take so many at once.
+const AT_ONCE: usize = 64;
+
 fn pool(args: &Args, policy: Policy) -> Pool {
     let builder = Pool::builder().workers(args.workers).policy(policy).accept_while_paused();
-    builder.build().expect("a pool starts")
+    builder.max_jobs_per_cycle(AT_ONCE).build().expect("a pool starts")
 }
 
 /// Runs graphs under work stealing.

@@ -47,16 +47,17 @@ pub(super) unsafe fn run_all(
 ) {
     let Range { start: mut index, end: mut to } = jobs;
     let seat = shared.seat(turn.worker());
-    let mut hand = Hand::new(core, shared.workers_count);
+    let at_once = shared.settings.jobs_per_cycle_max;
+    let mut hand = Hand::new(core, shared.workers_count, at_once - 1);
+    // Half of it, and half of the rest: so thieves find large pieces, and no more than one hand-out
+    // waits behind the job that runs.
+    while to - index > at_once {
+        let middle = index + (to - index).div_ceil(2);
+        // SAFETY: they are ready, and ours.
+        unsafe { submit(core, middle, to, turn) };
+        to = middle;
+    }
     loop {
-        let left = to - index;
-        if left > shared.settings.jobs_per_cycle_max && turn.near() == 0 {
-            // So thieves find large pieces, and where nobody steals hardly anything is pushed.
-            let middle = index + left.div_ceil(2);
-            // SAFETY: they are ready, and ours.
-            unsafe { submit(core, middle, to, turn) };
-            to = middle;
-        }
         // SAFETY: it is ready, and ours.
         unsafe { run_on(index, &mut hand, shared, seat, turn) };
         index += 1;
@@ -164,10 +165,14 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
 }
 
 /// Ready jobs that a worker has in hand, apart from the one it runs: the newest runs next, the
-/// oldest are offered to thieves, one per worker. Neighbours are kept as ranges.
+/// oldest are offered to thieves, one per worker. Neighbours are kept as ranges. While a job runs no
+/// more than one hand-out is held, since nobody else can take that meanwhile.
 struct Hand {
     core: NonNull<Core>,
     workers: usize,
+    /// So many jobs may be held while another runs; and so many are.
+    max: u32,
+    held: u32,
     ranges: [(u32, u32); HAND],
     /// The oldest, and one after the newest; they only grow.
     oldest: usize,
@@ -176,13 +181,14 @@ struct Hand {
 
 impl Hand {
     #[inline(always)]
-    fn new(core: NonNull<Core>, workers: usize) -> Hand {
-        Hand { core, workers, ranges: [(0, 0); HAND], oldest: 0, end: 0 }
+    fn new(core: NonNull<Core>, workers: usize, max: u32) -> Hand {
+        Hand { core, workers, max, held: 0, ranges: [(0, 0); HAND], oldest: 0, end: 0 }
     }
 
     /// The job is ready, and the worker's.
     #[inline(always)]
     fn add(&mut self, index: u32, turn: &mut Turn<'_>) {
+        self.held += 1;
         if self.oldest != self.end {
             let newest = &mut self.ranges[(self.end - 1) % HAND];
             if newest.1 == index {
@@ -205,6 +211,7 @@ impl Hand {
         }
         let newest = &mut self.ranges[(self.end - 1) % HAND];
         let index = newest.0;
+        self.held -= 1;
         newest.0 += 1;
         if newest.0 == newest.1 {
             self.end -= 1;
@@ -215,7 +222,7 @@ impl Hand {
     /// Lets thieves have the oldest, as long as they would find too little.
     #[inline(always)]
     fn offer(&mut self, turn: &mut Turn<'_>) {
-        while self.oldest != self.end && turn.near() < self.workers {
+        while self.oldest != self.end && (self.held > self.max || turn.near() < self.workers) {
             self.give(turn);
         }
     }
@@ -225,6 +232,7 @@ impl Hand {
     fn give(&mut self, turn: &mut Turn<'_>) {
         let (from, to) = self.ranges[self.oldest % HAND];
         self.oldest += 1;
+        self.held -= to - from;
         // SAFETY: they are ready, and in our hand.
         unsafe { submit(self.core, from, to, turn) };
     }

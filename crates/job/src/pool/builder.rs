@@ -89,7 +89,8 @@ impl PoolBuilder {
 
     /// How many ready jobs one hand-out to a worker may take under
     /// [`Policy::WorkStealing`](Policy): 1 unless said otherwise. More is cheaper for very small
-    /// jobs; but those that a worker has taken wait for each other.
+    /// jobs; but nobody else runs what a worker has taken, so jobs may not wait for each other by
+    /// other means than dependencies then, and a long one holds back as many.
     pub fn max_jobs_per_cycle(mut self, jobs: usize) -> PoolBuilder {
         self.jobs_per_cycle_max = jobs;
         self
