@@ -7,7 +7,7 @@ use benches::{
     job::{Graphs, Priorities, Work},
     submit,
 };
-use job::{Batch, Context, Job, Policy, Pool, Shape, TypedBatch};
+use job::{Batch, Context, Job, Policy, Pool, Shape};
 
 /// Very small jobs: a worker may take so many at once.
 const AT_ONCE: usize = 64;
@@ -30,14 +30,8 @@ impl Graphs for Graph {
     type Graph<W: Work> = (Shape, &'static W);
 
     fn build<W: Work>(&self, work: &'static W) -> (Shape, &'static W) {
-        let mut batch = TypedBatch::with_capacity(work.nodes() as usize, nothing);
-        let nodes: Vec<_> = (0..work.nodes()).map(|_| batch.add(())).collect();
-        for (index, node) in (0u32..).zip(&nodes) {
-            for before in work.predecessors(index) {
-                batch.depend(node, &nodes[*before as usize]);
-            }
-        }
-        (batch.shape().expect("it has no cycle"), work)
+        let shape = Shape::from_predecessors(work.nodes() as usize, |node| work.predecessors(node));
+        (shape.expect("it has no cycle"), work)
     }
 
     fn run<W: Work>(&self, (shape, work): &mut (Shape, &'static W)) {
@@ -48,11 +42,6 @@ impl Graphs for Graph {
         });
         self.0.submit_batch(batch).expect("there is room").wait().expect("this is no worker");
     }
-}
-
-/// What a shape is made for is said when it is run.
-fn nothing((): (), _: &mut Context<'_, '_>) -> Result<(), Infallible> {
-    Ok(())
 }
 
 /// Runs jobs in the exact order of their priorities.

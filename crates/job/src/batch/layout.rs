@@ -1,6 +1,11 @@
 //! How the dependencies of a batch are laid out, and whether they make sense.
 
-use crate::graph::{BLOCK, word::Word};
+use crate::{
+    batch::DEPENDENCIES_MAX,
+    error::Error,
+    graph::{BLOCK, word::Word},
+    id::JobId,
+};
 
 /// The graph of a batch, ready to run.
 pub(crate) struct Layout {
@@ -54,30 +59,89 @@ pub(crate) fn lay_out(words: &[Word], edges: &[Edge], check: bool) -> Result<Lay
     if check {
         look_for_a_cycle(words.len(), edges, &starts, &successors)?;
     }
-    let mut roots: Vec<(u32, u32)> = Vec::new();
-    for (index, word) in (0u32..).zip(words) {
-        if word.count() == 0 {
-            match roots.last_mut() {
-                Some((_, to)) if *to == index => *to += 1,
-                _ => roots.push((index, index + 1)),
-            }
+    Ok(Layout::of(starts, successors, words.iter().map(Word::count).collect()))
+}
+
+/// Lays out the successors of so many jobs, from the list of predecessors of each. Jobs that wait
+/// for each other are looked for where one waits for a later one.
+///
+/// The lists are asked for twice. Who then answers otherwise is found out, since a job would be
+/// released too often or never: each list is as long as before, and so is each list of successors.
+///
+/// # Errors
+/// As for `Shape::from_predecessors`.
+pub(crate) fn lay_out_lists<'a>(
+    jobs: usize,
+    predecessors: impl Fn(u32) -> &'a [u32],
+) -> Result<Layout, Error> {
+    let mut starts = vec![0u32; jobs + 1];
+    let mut waits_for = Vec::with_capacity(jobs);
+    let mut dependencies = 0;
+    for index in 0..jobs as u32 {
+        let before = predecessors(index);
+        dependencies += before.len();
+        if dependencies > DEPENDENCIES_MAX {
+            return Err(Error::TooLarge { size: dependencies, max: DEPENDENCIES_MAX });
+        }
+        before.iter().for_each(|one| starts[*one as usize + 1] += 1);
+        waits_for.push(before.len() as u32);
+    }
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let mut successors = vec![0u32; dependencies];
+    let mut next = starts.clone();
+    let mut tangled = false;
+    for (index, count) in (0u32..).zip(&waits_for) {
+        let before = predecessors(index);
+        assert_eq!(before.len(), *count as usize, "a list of predecessors has changed");
+        for one in before {
+            let at = &mut next[*one as usize];
+            assert!(*at < starts[*one as usize + 1], "a list of predecessors has changed");
+            successors[*at as usize] = index;
+            *at += 1;
+            tangled |= *one >= index;
         }
     }
-    let ends_of = |block: &[u32]| block.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32;
-    let ends = (0..words.len())
-        .step_by(BLOCK)
-        .map(|from| ends_of(&starts[from..=(from + BLOCK).min(words.len())]))
-        .collect();
-    Ok(Layout {
-        edges: successors.into_boxed_slice(),
-        ends,
-        waits_for: words.iter().map(Word::count).collect(),
-        starts: starts.into_boxed_slice(),
-        roots,
-    })
+    if tangled {
+        let of =
+            |before: u32| starts[before as usize] as usize..starts[before as usize + 1] as usize;
+        let list = |before: u32| successors[of(before)].iter().map(move |after| (before, *after));
+        let edges: Vec<Edge> = (0..jobs as u32).flat_map(list).collect();
+        look_for_a_cycle(jobs, &edges, &starts, &successors).map_err(|cycle| {
+            Error::Cycle(cycle.into_iter().map(|at| JobId::ours(0, at)).collect())
+        })?;
+    }
+    Ok(Layout::of(starts, successors, waits_for))
 }
 
 impl Layout {
+    fn of(starts: Vec<u32>, successors: Vec<u32>, waits_for: Vec<u32>) -> Layout {
+        let jobs = waits_for.len();
+        let mut roots: Vec<(u32, u32)> = Vec::new();
+        for (index, count) in (0u32..).zip(&waits_for) {
+            if *count == 0 {
+                match roots.last_mut() {
+                    Some((_, to)) if *to == index => *to += 1,
+                    _ => roots.push((index, index + 1)),
+                }
+            }
+        }
+        let ends_of =
+            |block: &[u32]| block.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32;
+        let ends = (0..jobs)
+            .step_by(BLOCK)
+            .map(|from| ends_of(&starts[from..=(from + BLOCK).min(jobs)]))
+            .collect();
+        Layout {
+            edges: successors.into_boxed_slice(),
+            ends,
+            waits_for: waits_for.into_boxed_slice(),
+            starts: starts.into_boxed_slice(),
+            roots,
+        }
+    }
+
     /// Jobs that do not depend on each other; some may depend on jobs of other batches, which are
     /// no roots then.
     fn without_edges(jobs: usize) -> Layout {

@@ -3,9 +3,14 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    batch::{Batch, Content, layout::Layout},
+    batch::{
+        Batch, Content,
+        layout::{Layout, lay_out_lists},
+    },
     context::Context,
+    error::Error,
     graph::typed::{Payloads, TypedCells},
+    id::BATCH_MAX,
 };
 
 /// Who waits for whom in a batch: checked and laid out once, for any number of batches that differ
@@ -38,6 +43,39 @@ pub struct Shape(Arc<Layout>);
 impl Shape {
     pub(super) fn new(layout: Arc<Layout>) -> Shape {
         Shape(layout)
+    }
+
+    /// The shape of so many jobs, of which each waits for those that `predecessors` names by their
+    /// place: the fastest way to one. It is asked twice about each, and answers the same.
+    ///
+    /// ```
+    /// use job::{Context, Pool, Shape};
+    ///
+    /// // A diamond: the last waits for two that wait for the first.
+    /// let before: [&[u32]; 4] = [&[], &[0], &[0], &[1, 2]];
+    /// let shape = Shape::from_predecessors(4, |job| before[job as usize])?;
+    /// let pool = Pool::new()?;
+    /// let print = |what: &str, _: &mut Context<'_, '_>| {
+    ///     println!("{what}");
+    ///     Ok::<(), std::convert::Infallible>(())
+    /// };
+    /// pool.submit_batch(shape.batch(vec!["dig", "lay pipes", "lay wires", "fill"], print))?.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If jobs wait for each other, or there are too many jobs or dependencies.
+    ///
+    /// # Panics
+    /// If a place is named at which there is no job, or `predecessors` changes its mind.
+    pub fn from_predecessors<'a>(
+        jobs: usize,
+        predecessors: impl Fn(u32) -> &'a [u32],
+    ) -> Result<Shape, Error> {
+        if jobs > BATCH_MAX {
+            return Err(Error::TooLarge { size: jobs, max: BATCH_MAX });
+        }
+        Ok(Shape(Arc::new(lay_out_lists(jobs, predecessors)?)))
     }
 
     /// How many jobs it has.
