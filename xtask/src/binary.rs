@@ -46,8 +46,8 @@ pub(crate) struct Binary {
 impl Binary {
     /// Builds the library's tests (`target` is "lib") or those of `tests/<target>.rs`.
     pub(crate) fn build(scratch: &Scratch, checker: Checker, target: &str) -> Result<Binary> {
-        let mut command =
-            shell::cargo(["test", "--package", "shiftwork-kernel", "--profile", "models"]);
+        let package = scratch.subject().package();
+        let mut command = shell::cargo(["test", "--package", &package, "--profile", "models"]);
         command.current_dir(scratch.dir());
         match target {
             "lib" => command.arg("--lib"),
@@ -71,7 +71,7 @@ impl Binary {
             .filter(|message| message["profile"]["test"] == true)
             .find_map(|message| message["executable"].as_str().map(PathBuf::from))
             .with_context(|| format!("cargo built no test binary for {target}"))?;
-        Ok(Binary { path, home: scratch.kernel() })
+        Ok(Binary { path, home: scratch.home() })
     }
 
     /// The names of its tests that contain `filter`.

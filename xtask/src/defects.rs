@@ -16,6 +16,7 @@ use crate::{
     binary::{Binary, Checker, Ending},
     scratch::Scratch,
     shell,
+    subject::Subject,
 };
 
 /// For one test. Longer, and it is an error, unless the defect says that it hangs.
@@ -34,6 +35,9 @@ struct Defect {
     name: String,
     /// The thing that must never happen, in the words of the design.
     never: String,
+    /// The crate that has it.
+    #[serde(default, rename = "crate")]
+    subject: Subject,
     file: PathBuf,
     find: String,
     replace: String,
@@ -68,10 +72,25 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
         bail!("there is no such defect in xtask/defects");
     }
     // Those of one test binary together, so that less is built anew.
-    defects.sort_by_key(|defect| (defect.checker, defect.target().to_owned()));
-    let scratch = Scratch::new("defects")?;
-    let tests = tests_that_pass(&scratch, &defects)?;
+    defects.sort_by_key(|defect| (defect.subject, defect.checker, defect.target().to_owned()));
+    let mut bad = 0;
+    for subject in Subject::ALL {
+        let of_subject: Vec<&Defect> = defects.iter().filter(|d| d.subject == subject).collect();
+        if !of_subject.is_empty() {
+            bad += run_all(subject, &of_subject)?;
+        }
+    }
+    println!("\n{} defects, {} caught, {bad} not", defects.len(), defects.len() - bad);
+    if bad > 0 {
+        bail!("{bad} seeded defects were not caught");
+    }
+    Ok(())
+}
 
+/// Seeds the defects of one crate. How many were not caught?
+fn run_all(subject: Subject, defects: &[&Defect]) -> Result<usize> {
+    let scratch = Scratch::new("defects", subject)?;
+    let tests = tests_that_pass(&scratch, defects)?;
     let mut bad = 0;
     for (at, defect) in defects.iter().enumerate() {
         let start = Instant::now();
@@ -89,14 +108,11 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
             }
         };
         let took = start.elapsed().as_secs_f64();
-        println!("[{}/{}] {took:.1} s  {}: {verdict}", at + 1, defects.len(), defect.name);
+        let of = format!("{subject} {}/{}", at + 1, defects.len());
+        println!("[{of}] {took:.1} s  {}: {verdict}", defect.name);
         println!("        never: {}", defect.never);
     }
-    println!("\n{} defects, {} caught, {bad} not", defects.len(), defects.len() - bad);
-    if bad > 0 {
-        bail!("{bad} seeded defects were not caught");
-    }
-    Ok(())
+    Ok(bad)
 }
 
 type Key = (Checker, String, String);
@@ -106,7 +122,7 @@ fn key(defect: &Defect) -> Key {
 }
 
 /// The tests that each defect names, after checking that they exist and pass on sound code.
-fn tests_that_pass(scratch: &Scratch, defects: &[Defect]) -> Result<BTreeMap<Key, Vec<String>>> {
+fn tests_that_pass(scratch: &Scratch, defects: &[&Defect]) -> Result<BTreeMap<Key, Vec<String>>> {
     let mut tests = BTreeMap::new();
     for defect in defects {
         if tests.contains_key(&key(defect)) {
@@ -132,7 +148,7 @@ fn tests_that_pass(scratch: &Scratch, defects: &[Defect]) -> Result<BTreeMap<Key
 
 /// Applies the defect and runs its tests until one fails, which is returned.
 fn seed(scratch: &Scratch, defect: &Defect, tests: &[String]) -> Result<Option<String>> {
-    let file = scratch.kernel().join(&defect.file);
+    let file = scratch.home().join(&defect.file);
     let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
     scratch.write(&defect.file, &defect.apply(&text)?)?;
     let binary = Binary::build(scratch, defect.checker, defect.target())?;
@@ -185,7 +201,7 @@ mod tests {
         let defect = example();
         assert_eq!(defect.checker, Checker::Loom);
         assert_eq!(defect.target(), "lib");
-        assert_eq!(defect.hangs_after_s, None);
+        assert_eq!((defect.subject, defect.hangs_after_s), (Subject::Kernel, None));
     }
 
     #[test]

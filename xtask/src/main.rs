@@ -15,6 +15,7 @@ mod shell;
 mod sim;
 mod soak;
 mod steps;
+mod subject;
 mod test;
 mod tools;
 mod weaken;

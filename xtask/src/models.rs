@@ -1,5 +1,5 @@
-//! `cargo xtask models`: loom and shuttle over kernel and processes, and the proof that the
-//! kernel's would notice.
+//! `cargo xtask models`: loom and shuttle over kernel, processes and jobs, and the proof that those
+//! of kernel and processes would notice.
 
 use std::{env, process::Command};
 
@@ -67,7 +67,9 @@ pub(crate) fn shuttle(only: Option<&str>) -> Command {
 
 fn test(checker: &str) -> Command {
     let mut command = shell::cargo(["test", "--profile", "models"]);
-    command.args(["--package", "shiftwork-kernel", "--package", "shiftwork-process"]);
+    for package in ["shiftwork-kernel", "shiftwork-process", "shiftwork-job"] {
+        command.args(["--package", package]);
+    }
     command.arg("--target-dir").arg(shell::target_dir().join(checker));
     shell::with_cfg(command, checker)
 }

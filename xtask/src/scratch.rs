@@ -1,4 +1,4 @@
-//! A copy of the kernel that may be broken on purpose, in a workspace of its own.
+//! A copy of a crate that may be broken on purpose, in a workspace of its own.
 //!
 //! The copy lives under the target directory and is kept between runs. A file is written only
 //! when it changes, so that cargo rebuilds no more than it must.
@@ -11,22 +11,21 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell;
-
-/// Where the kernel lies, in the workspace and in the copy.
-const CRATE: &str = "crates/kernel";
+use crate::{shell, subject::Subject};
 
 pub(crate) struct Scratch {
     dir: PathBuf,
+    subject: Subject,
 }
 
 impl Scratch {
     /// Makes the copy, or brings it up to date.
-    pub(crate) fn new(name: &str) -> Result<Scratch> {
-        let scratch = Scratch { dir: shell::target_dir().join(name) };
+    pub(crate) fn new(purpose: &str, subject: Subject) -> Result<Scratch> {
+        let dir = shell::target_dir().join(format!("{purpose}-{subject}"));
+        let scratch = Scratch { dir, subject };
         let root = shell::root();
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-        write(&scratch.dir.join("Cargo.toml"), &workspace_of_one(&manifest)?)?;
+        write(&scratch.dir.join("Cargo.toml"), &workspace_of(&manifest, subject)?)?;
         if let Ok(lock) = fs::read_to_string(root.join("Cargo.lock")) {
             write(&scratch.dir.join("Cargo.lock"), &lock)?;
         }
@@ -39,39 +38,49 @@ impl Scratch {
         &self.dir
     }
 
-    /// The kernel's folder in the copy.
-    pub(crate) fn kernel(&self) -> PathBuf {
-        self.dir.join(CRATE)
+    /// The crate it is about.
+    pub(crate) fn subject(&self) -> Subject {
+        self.subject
+    }
+
+    /// The crate's folder in the copy.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.join(self.subject.folder())
     }
 
     /// Undoes every change.
     pub(crate) fn restore(&self) -> Result<()> {
-        let from = shell::root().join(CRATE);
-        let wanted: BTreeSet<PathBuf> = files(&from)?.into_iter().collect();
-        for file in &wanted {
-            let text = fs::read_to_string(from.join(file))
-                .with_context(|| format!("could not read {}", from.join(file).display()))?;
-            self.write(file, &text)?;
-        }
-        if self.kernel().is_dir() {
-            for file in files(&self.kernel())? {
-                if !wanted.contains(&file) {
-                    fs::remove_file(self.kernel().join(file))?;
-                }
-            }
+        for subject in self.subject.needs() {
+            mirror(&subject.home(), &self.dir.join(subject.folder()))?;
         }
         Ok(())
     }
 
-    /// Sets the contents of a file, named relative to the kernel's folder.
+    /// Sets the contents of a file, named relative to the crate's folder.
     pub(crate) fn write(&self, file: &Path, text: &str) -> Result<()> {
-        write(&self.kernel().join(file), text)
+        write(&self.home().join(file), text)
     }
 }
 
-/// The sources of the real kernel, relative to its folder, with their text.
-pub(crate) fn kernel_sources() -> Result<Vec<(PathBuf, String)>> {
-    let from = shell::root().join(CRATE);
+/// Makes one folder like another.
+fn mirror(from: &Path, to: &Path) -> Result<()> {
+    let wanted: BTreeSet<PathBuf> = files(from)?.into_iter().collect();
+    for file in &wanted {
+        let text = fs::read_to_string(from.join(file))
+            .with_context(|| format!("could not read {}", from.join(file).display()))?;
+        write(&to.join(file), &text)?;
+    }
+    for file in files(to)? {
+        if !wanted.contains(&file) {
+            fs::remove_file(to.join(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// The sources of the real crate, relative to its folder, with their text.
+pub(crate) fn sources(subject: Subject) -> Result<Vec<(PathBuf, String)>> {
+    let from = subject.home();
     let mut sources = Vec::new();
     for file in files(&from.join("src"))? {
         if file.extension().is_some_and(|ending| ending == "rs") {
@@ -107,20 +116,24 @@ pub(crate) fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The workspace's manifest with the kernel as its only member.
-fn workspace_of_one(manifest: &str) -> Result<String> {
+/// The workspace's manifest with a crate and those it needs as its only members.
+fn workspace_of(manifest: &str, subject: Subject) -> Result<String> {
     let mut manifest: toml::Table = manifest.parse().context("the workspace's Cargo.toml")?;
     let workspace = manifest
         .get_mut("workspace")
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [workspace]")?;
-    workspace.insert("members".into(), vec![CRATE].into());
+    let members: Vec<String> = subject.needs().iter().map(|needed| needed.folder()).collect();
+    workspace.insert("members".into(), members.clone().into());
     workspace.remove("default-members");
-    // Our other crates are not in the copy, and the kernel stands on none of them.
+    // Our other crates are not in the copy, and this one stands on none of them.
     if let Some(dependencies) =
         workspace.get_mut("dependencies").and_then(toml::Value::as_table_mut)
     {
-        dependencies.retain(|_, value| value.get("path").is_none());
+        dependencies.retain(|_, value| {
+            let ours = value.get("path").and_then(toml::Value::as_str);
+            ours.is_none_or(|path| members.iter().any(|member| member == path))
+        });
     }
     Ok(toml::to_string(&manifest)?)
 }
@@ -140,23 +153,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_copy_is_a_workspace_of_one() {
+    fn the_copy_has_what_its_crate_needs_and_no_more() {
         let manifest = r#"
             [workspace]
-            members = ["crates/kernel", "crates/cli"]
+            members = ["crates/kernel", "crates/process", "crates/cli"]
             default-members = ["crates/cli"]
             [workspace.dependencies]
             kernel = { path = "crates/kernel" }
+            process = { path = "crates/process" }
             loom = "0.7"
             [profile.models]
             inherits = "release"
         "#;
-        let copy: toml::Table = workspace_of_one(manifest).unwrap().parse().unwrap();
-        let workspace = copy["workspace"].as_table().unwrap();
-        assert_eq!(workspace["members"].as_array().unwrap().len(), 1);
-        assert!(!workspace.contains_key("default-members"));
-        assert!(workspace["dependencies"].get("loom").is_some());
-        assert!(workspace["dependencies"].get("kernel").is_none());
-        assert!(copy["profile"].get("models").is_some());
+        for (subject, members) in [(Subject::Kernel, 1), (Subject::Process, 2)] {
+            let copy: toml::Table = workspace_of(manifest, subject).unwrap().parse().unwrap();
+            let workspace = copy["workspace"].as_table().unwrap();
+            assert_eq!(workspace["members"].as_array().unwrap().len(), members);
+            assert!(!workspace.contains_key("default-members"));
+            assert!(workspace["dependencies"].get("loom").is_some());
+            assert!(workspace["dependencies"].get("kernel").is_some());
+            assert_eq!(workspace["dependencies"].get("process").is_some(), members > 1);
+            assert!(copy["profile"].get("models").is_some());
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, Condvar, Mutex, PoisonError, Weak},
+    sync::{Arc, Condvar, PoisonError, Weak},
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -18,7 +18,10 @@ use kernel::WorkerId;
 use crate::{
     graph::cell::contain,
     id::JobId,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// So many events wait for a listener.
@@ -92,7 +95,9 @@ struct Queues {
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    /// Not one of the facade's, which has no condition to wait for. Nothing of it is touched while
+    /// this is held.
+    state: std::sync::Mutex<State>,
     arrived: Condvar,
 }
 
@@ -104,7 +109,7 @@ struct State {
     closed: bool,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // No foreign code runs while it is held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -117,7 +122,7 @@ impl Hub {
 
     pub(crate) fn listen(&self) -> Events {
         let queue = Arc::new(Queue::default());
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.lock();
         lock(&queue.state).closed = queues.closed;
         queues.open.push(Arc::downgrade(&queue));
         self.listeners.store(queues.open.len(), Relaxed);
@@ -157,13 +162,13 @@ impl Hub {
 
     /// Nothing happens any more.
     pub(crate) fn close(&self) {
-        lock(&self.queues).closed = true;
+        self.queues.lock().closed = true;
         self.each(|state| state.closed = true);
     }
 
     fn each(&self, mut change: impl FnMut(&mut State)) {
         let mut wakers = Vec::new();
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.lock();
         queues.open.retain(|queue| {
             let Some(queue) = queue.upgrade() else { return false };
             let mut state = lock(&queue.state);

@@ -13,7 +13,7 @@ use std::{
 };
 
 use common::{Log, MS, channel, pool, simulated};
-use job::{Batch, Job, JobError, JobHandle, JobId, OnFailure, Pool, Status};
+use job::{Batch, Job, JobError, JobHandle, JobId, OnFailure, Pool, Progress, Status};
 
 const MILLION: u32 = 1_000_000;
 
@@ -247,6 +247,20 @@ fn first_ready_successor_runs_on_the_worker_of_its_predecessor() {
             let (first, second) = handle.job(node).join().unwrap();
             assert_eq!(first, second);
         }
+    }
+}
+
+#[test]
+fn successors_of_a_resumable_job_run() {
+    let pool = pool(1);
+    let mut batch = Batch::new();
+    let first = batch.add(Job::resumable(|_| Progress::Done(Ok::<_, Infallible>(7))));
+    let name = first.dep();
+    let after = || Job::new(move |cx| cx.get(name).copied());
+    let nodes = [batch.add(after().after(&first)), batch.add(after().after(&first))];
+    let handle = pool.submit_batch(batch).unwrap();
+    for node in nodes {
+        assert_eq!(handle.job(node).join(), Ok(Some(7)));
     }
 }
 

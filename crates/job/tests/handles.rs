@@ -222,12 +222,15 @@ fn timings_tell_when_it_was_created_ready_started_and_ended() {
     let second = batch.add(Job::new(|cx| cx.simulate(4 * MS)).after(&first));
     let handle = pool.submit_batch(batch).unwrap();
     let (first, second) = (handle.job(first), handle.job(second));
-    assert_eq!(timings(first.timings().unwrap()), (3 * MS, [Some(3 * MS), None, None], MS * 0));
+    assert_eq!(
+        timings(first.timings().unwrap()),
+        (3 * MS, [Some(3 * MS), None, None], Duration::ZERO)
+    );
     pool.simulation().run();
     let (start, ready) = (3 * MS, 13 * MS);
     let times = first.timings().unwrap();
     assert_eq!(timings(times), (start, [Some(start), Some(start), Some(ready)], 10 * MS));
-    assert_eq!(times.waiting(), Some(MS * 0));
+    assert_eq!(times.waiting(), Some(Duration::ZERO));
     let times = second.timings().unwrap();
     let (started, ended) = (ready + cost, ready + cost + 4 * MS);
     assert_eq!(timings(times), (start, [Some(ready), Some(started), Some(ended)], 4 * MS));

@@ -19,7 +19,9 @@ use std::{
 };
 
 use common::{Counter, MS, block_on, channel, eventually, on_one, pool};
-use job::{Batch, Error, Executor, Job, JobError, OnFailure, Policy, Pool, Progress, Status, TypedBatch};
+use job::{
+    Batch, Error, Executor, Job, JobError, OnFailure, Policy, Pool, Progress, Status, TypedBatch,
+};
 
 struct PanicsWhenDropped;
 

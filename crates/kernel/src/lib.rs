@@ -57,12 +57,14 @@
 //! reported, while the others take over what waits). Blocking inside a turn blocks its worker.
 
 mod attributes;
+mod branch;
 mod cancel;
 mod damper;
 mod entry;
 mod error;
 mod future;
 mod idle;
+mod lease;
 mod metrics;
 #[cfg(loom)]
 #[doc(hidden)]
@@ -77,6 +79,7 @@ mod runtime;
 mod shared;
 mod sim;
 mod slot;
+mod stock;
 mod strand;
 mod sync;
 mod tenant;

@@ -29,7 +29,7 @@ const LOOK_MAX: Nanos = 1_000_000;
 
 /// One who has used up a quantum before, and runs because nobody else waited, is told to end when
 /// somebody else does, if it has had so much of its next one.
-const SLICE_MIN: Nanos = 50_000;
+pub(crate) const SLICE_MIN: Nanos = 50_000;
 
 /// After timers have fired, the next ones may be this late.
 const TIMERS_PAUSE: Nanos = 50_000;
@@ -77,15 +77,17 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     shared.timers.close();
 }
 
-/// Whether somebody waits in the line behind one who has used up a quantum before.
+/// Whether somebody waits behind one who has used up a quantum before.
 fn keeps_waiting(shared: &Shared) -> bool {
-    !shared.queues.global.is_empty() && shared.slots.iter().any(|slot| slot.is_in_spent_turn())
+    let slots = shared.slots.iter().enumerate();
+    slots
+        .into_iter()
+        .any(|(worker, slot)| slot.is_in_spent_turn() && shared.queues.somebody_waits_for(worker))
 }
 
 /// Raises the flags of those whose window is older than a quantum.
 fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
     let quantum = shared.config.quantum;
-    let somebody_waits = !shared.queues.global.is_empty();
     for (worker, (slot, seen)) in shared.slots.iter().zip(watched).enumerate() {
         see_to_the_spent(shared, slot, seen, now);
         let window = slot.window.load(Relaxed);
@@ -94,7 +96,7 @@ fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
             continue;
         }
         let age = now.saturating_sub(seen.since);
-        let short = somebody_waits && slot.is_in_spent_turn();
+        let short = slot.is_in_spent_turn() && shared.queues.somebody_waits_for(worker);
         let slice = if short { quantum.min(SLICE_MIN) } else { quantum };
         if age < slice || !slot.is_in_turn() {
             continue;

@@ -53,8 +53,22 @@ impl AbortOnUnwind {
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("shiftwork: {} panicked, which is a bug of the kernel; aborting", self.0);
-            std::process::abort();
+            abort(self.0);
         }
     }
+}
+
+/// For a frame that others use: aborts the process if it is dropped, which only unwinding does.
+pub(crate) struct MustNotUnwind;
+
+impl Drop for MustNotUnwind {
+    #[cold]
+    fn drop(&mut self) {
+        abort("a join");
+    }
+}
+
+fn abort(what: &str) -> ! {
+    eprintln!("shiftwork: {what} panicked, which is a bug of the kernel; aborting");
+    std::process::abort();
 }

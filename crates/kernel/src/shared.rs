@@ -13,6 +13,7 @@ use crate::{
     entry::Entry,
     error::{NoSuchWorker, ScheduleError},
     idle::Idle,
+    lease::Leases,
     metrics::Count,
     placement::Placement,
     queue::{Discipline, Queue, Queues},
@@ -20,6 +21,7 @@ use crate::{
     report::{Observer, Report, Reporter, WorkerChange},
     sim::events::Events,
     slot::Slot,
+    stock::Store,
     strand::{StrandId, StrandRef, join::Joiners, state::Wake},
     sync::{
         self, Mutex,
@@ -56,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) chance: SharedDice,
     pub(crate) timers: Timers,
     pub(crate) recorder: Recorder,
+    pub(crate) leases: CachePadded<Leases>,
+    pub(crate) store: CachePadded<Store>,
     pub(crate) joiners: Joiners,
     pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
@@ -76,8 +80,12 @@ pub(crate) struct Shared {
 /// Where in line an entry goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Near the worker that placed it, where the discipline has such a place.
+    /// Near the worker that placed it, where the discipline has such a place, within its quantum.
     Near,
+    /// As `Near`, also when the quantum is spent: a new strand stays with its maker, whose turn may
+    /// make many more, and joins the line with what else lies there when that turn is over. Until
+    /// then thieves come for it once they have served the line.
+    New,
     /// Behind all that wait.
     Back,
     /// Behind all who have used up a quantum, where the discipline has such a place.
@@ -103,6 +111,8 @@ impl Shared {
             clock,
             timers: Timers::default(),
             recorder,
+            leases: CachePadded::default(),
+            store: CachePadded::new(Store::new()),
             joiners: Joiners::default(),
             tenants: Tenants::default(),
             reporter,
@@ -160,18 +170,18 @@ impl Shared {
                 return events.lock().wake_at(at, strand.handle());
             }
             if strand.state().wake() == Wake::Push {
-                self.queue(worker, strand);
+                self.queue(worker, strand, Place::Near);
             }
         });
     }
 
     /// Places the entry that a strand is owed.
     #[inline]
-    pub(crate) fn queue(&self, worker: Option<&Worker>, strand: StrandRef) {
+    pub(crate) fn queue(&self, worker: Option<&Worker>, strand: StrandRef, place: Place) {
         self.stamp(worker, strand);
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank;
-        self.place_in(worker, Entry::strand(strand), &rank, Place::Near);
+        self.place_in(worker, Entry::strand(strand), &rank, place);
     }
 
     /// Places an entry from whatever thread this is.
@@ -235,7 +245,7 @@ impl Shared {
     /// Whether something waits that any worker would take or steal.
     pub(crate) fn has_entries_for_all(&self) -> bool {
         let queues = &self.queues;
-        !queues.global.is_empty()
+        !queues.lines_are_empty()
             || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
             || queues.stealers.iter().any(|deque| !deque.is_empty())
             || (queues.inboxes.iter().zip(&self.slots))
@@ -270,9 +280,7 @@ impl Shared {
         }
         let near = worker.filter(|worker| {
             worker.slot().counters.wakes.add(1);
-            place == Place::Near
-                && worker.keeps_near()
-                && rank.home.is_none_or(|home| home.worker() == worker.id)
+            worker.keeps(place) && rank.home.is_none_or(|home| home.worker() == worker.id)
         });
         if let Some(worker) = near {
             worker.push_near(entry);
@@ -432,10 +440,26 @@ impl Shared {
         let outer = EMPTYING.with(|emptying| emptying.replace(self));
         if !ptr::eq(outer, self) {
             while let Some(entry) = self.queues.take_any() {
-                self.dropped.add_shared(1);
-                drop(entry);
+                self.let_go(entry);
             }
         }
         EMPTYING.with(|emptying| emptying.set(outer));
+    }
+
+    /// Drops an entry that nobody will run. A branch goes back to its joiner instead.
+    pub(crate) fn let_go(&self, entry: Entry) {
+        if !entry.is_branch() {
+            self.dropped.add_shared(1);
+        }
+        drop(entry);
+    }
+
+    /// Brings a worker out, wherever in its waiting it is.
+    #[cold]
+    pub(crate) fn bring_out(&self, worker: usize) {
+        self.idle.call(worker);
+        if let Some(thread) = &*self.slots[worker].thread.lock() {
+            thread.unpark();
+        }
     }
 }

@@ -52,6 +52,13 @@ impl Slot {
         self.in_turn.load(Relaxed) || self.paused.load(Relaxed)
     }
 
+    /// Paused, or in a turn that should have ended: it may not come to what waits for it. The window
+    /// in which that is so.
+    pub(crate) fn kept_since(&self) -> Option<u64> {
+        let late = self.in_turn.load(Relaxed) && self.expired.load(Relaxed);
+        (late || self.paused.load(Relaxed)).then(|| self.window.load(Relaxed))
+    }
+
     pub(crate) fn is_in_turn(&self) -> bool {
         self.in_turn.load(Relaxed)
     }

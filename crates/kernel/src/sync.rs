@@ -189,6 +189,26 @@ pub(crate) fn spin_loop() {
     thread::yield_now();
 }
 
+/// Asks for the memory from `at` on, which may be anything, to be brought here for writing: a few
+/// lines that another core may have.
+#[inline(always)]
+pub(crate) fn prefetch(at: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
+    for line in 0..bytes.div_ceil(CACHE_LINE) {
+        let line = at.wrapping_add(line * CACHE_LINE);
+        // By hand, since the intrinsic asks for reading where the processor is not known.
+        // SAFETY: a hint, which changes nothing and faults nowhere.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags))
+        };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri)))))]
+    let _ = (at, bytes);
+}
+
+#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
+const CACHE_LINE: usize = 64;
+
 /// A cell with loom's interface, so that models see every access to a strand's body.
 #[cfg(not(loom))]
 #[derive(Debug)]

@@ -1,9 +1,16 @@
 //! What a strand or a job may do in its turn.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    mem::{self, ManuallyDrop},
+    panic,
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     attributes::{Attributes, WorkerId},
+    branch::{Branch, Settled},
     entry::Entry,
     error::ScheduleError,
     panics,
@@ -38,12 +45,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Whether the turn should end: its quantum is over and others wait, its budget is spent, or
-    /// the worker is asked to pause or stop. One relaxed load: ask as often as you like.
+    /// the worker is asked to pause or stop. A load and a count: ask as often as you like.
     ///
     /// A turn that nobody waits behind may go on past its quantum.
     #[inline]
     pub fn expired(&self) -> bool {
-        self.worker.slot().expired.load(Relaxed)
+        self.worker.expired()
     }
 
     /// How much waits on this worker's own deque, where others may steal it. For work that can be
@@ -108,6 +115,121 @@ impl<'a> Turn<'a> {
         let entry = if measured { stamped(shared.now(), job) } else { Entry::job(job) };
         shared.place_in(Some(worker), entry, &rank, Place::Near);
         Ok(())
+    }
+
+    /// Does two things, at the same time if another worker has nothing to do, and returns both
+    /// results.
+    ///
+    /// `here` runs in this turn. Meanwhile `there` waits on the worker's own deque, where others may
+    /// take it; if nobody did, it runs in this turn too, after `here`. Both may borrow from the
+    /// caller, and may join in turn: this is how a large piece of work is split over all workers.
+    ///
+    /// A branch that another worker has taken gets the turn of that worker: its quantum and budget,
+    /// and its [`worker`](Turn::worker), but the same [`strand`](Turn::strand). Until it has ended,
+    /// this worker runs what it can take from the deques, its own and those of others, inside
+    /// of this turn; so keep no lock over a join that others may want in a turn of theirs.
+    ///
+    /// Where the order of turns is a promise, under every discipline but
+    /// [`Stealing`](crate::Discipline::Stealing), both run in this turn, one after the other. In a
+    /// [`Simulation`](crate::Simulation) as well, and under `Stealing` the seed says which one goes
+    /// first.
+    ///
+    /// # Panics
+    /// If one of the two panics, that panic goes on here as soon as both have ended; if both do,
+    /// that of `here`.
+    ///
+    /// ```
+    /// use kernel::{Runtime, Turn};
+    ///
+    /// fn sum(turn: &mut Turn<'_>, numbers: &[u64]) -> u64 {
+    ///     if numbers.len() < 100 {
+    ///         return numbers.iter().sum();
+    ///     }
+    ///     let (left, right) = numbers.split_at(numbers.len() / 2);
+    ///     let (left, right) = turn.join(|turn| sum(turn, left), |turn| sum(turn, right));
+    ///     left + right
+    /// }
+    ///
+    /// let runtime = Runtime::new()?;
+    /// let numbers: Vec<u64> = (1..=10_000).collect();
+    /// let mut total = runtime.compute(move |turn| sum(turn, &numbers))?;
+    /// assert_eq!(total.join()?, 50_005_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn join<A, B, RA, RB>(&mut self, here: A, there: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut Turn<'_>) -> RA,
+        B: FnOnce(&mut Turn<'_>) -> RB + Send,
+        RB: Send,
+    {
+        let worker = self.worker;
+        if !worker.may_fork() {
+            return self.join_in_place(here, there);
+        }
+        // Whoever runs it elsewhere moves it out, and here it is not even moved then.
+        let there = ManuallyDrop::new(there);
+        let branch = Branch::new(worker, self.strand, &raw const *there);
+        // From here on the frame must not be left before the branch is ours or settled.
+        let guard = panics::MustNotUnwind;
+        // SAFETY: it is the only one, and the frame is there until we have it back, or whoever has
+        // it has settled the branch.
+        let place = unsafe { worker.fork(branch.head()) };
+        let here = panics::catch(|| here(self));
+        let ours = worker.reclaim(place) || worker.wait_for(branch.latch()) == Settled::Returned;
+        mem::forget(guard);
+        if ours {
+            let there = ManuallyDrop::into_inner(there);
+            match here {
+                Ok(here) => (here, there(self)),
+                Err(payload) => self.go_on_panicking(payload, there),
+            }
+        } else {
+            // SAFETY: it is done, and its result is taken once.
+            both(here, unsafe { branch.result() })
+        }
+    }
+
+    /// As `join`, where nobody else may take a part in it.
+    #[inline(never)]
+    fn join_in_place<A, B, RA, RB>(&mut self, here: A, there: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut Turn<'_>) -> RA,
+        B: FnOnce(&mut Turn<'_>) -> RB,
+    {
+        let (here, there) = if self.worker.reverses_a_join() {
+            let there = panics::catch(|| there(self));
+            (panics::catch(|| here(self)), there)
+        } else {
+            let here = panics::catch(|| here(self));
+            (here, panics::catch(|| there(self)))
+        };
+        both(here, there)
+    }
+
+    /// One half has panicked: the other one runs all the same.
+    #[cold]
+    fn go_on_panicking<B, R>(&mut self, payload: panics::Payload, there: B) -> !
+    where
+        B: FnOnce(&mut Turn<'_>) -> R,
+    {
+        panics::contain(|| drop(there(self)));
+        panic::resume_unwind(payload)
+    }
+
+    /// A turn of the same worker for a branch of `strand`'s turn.
+    pub(crate) fn lend_to<R>(
+        &mut self,
+        strand: Option<StrandRef>,
+        branch: impl FnOnce(&mut Turn<'_>) -> R,
+    ) -> R {
+        let mut turn = Turn::new(self.worker, strand);
+        let result = branch(&mut turn);
+        if let Some(target) = turn.take_target() {
+            // It is not the strand's own worker that ends this turn: a wake is enough.
+            target.0.wake();
+        }
+        result
     }
 
     /// Names the strand that this worker runs next.
@@ -238,6 +360,21 @@ impl<'a> Turn<'a> {
             worker: self.worker(),
             text: panics::text(payload),
         });
+    }
+}
+
+/// The results of both halves, or the panic of the first that did.
+fn both<A, B>(here: Result<A, panics::Payload>, there: Result<B, panics::Payload>) -> (A, B) {
+    match (here, there) {
+        (Ok(here), Ok(there)) => (here, there),
+        (Err(payload), other) => {
+            panics::contain(|| drop(other));
+            panic::resume_unwind(payload)
+        }
+        (here, Err(payload)) => {
+            panics::contain(|| drop(here));
+            panic::resume_unwind(payload)
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use std::{
 };
 
 use common::{DISCIPLINES, Dice, Log, alone};
-use kernel::{Discipline, Handle, Runtime, Simulation, Step, Strand, TURN_COST, Turn, each_seed};
+use kernel::{
+    Discipline, Handle, Runtime, Simulation, Step, Strand, TURN_COST, Turn, WorkerId, each_seed,
+};
 
 const QUANTUM: Duration = Duration::from_micros(10);
 /// What a turn that ends when it is told to takes at most.
@@ -252,6 +254,76 @@ fn woken_among_n_of_all_kinds_starts_within_n_quanta() {
     }
 }
 
+/// A strand that uses up its turn, then makes `many` that note how long they waited, for ever.
+fn makes_late(handle: &Handle, many: u32, waits: &Log<Duration>) {
+    let (own, waits) = (handle.clone(), waits.clone());
+    let body = move |turn: &mut Turn<'_>| -> Step<()> {
+        while !turn.expired() {
+            turn.spend(1000);
+        }
+        for _ in 0..many {
+            let (made, waits) = (turn.now(), waits.clone());
+            let body = move |turn: &mut Turn<'_>| -> Step<()> {
+                waits.push(turn.now() - made);
+                Step::End(())
+            };
+            own.strand().start(body).unwrap();
+        }
+        Step::Yield
+    };
+    handle.strand().start(body).unwrap();
+}
+
+/// New strands stay with their maker, also when its quantum is spent. They join the line when its turn
+/// is over, some at a time.
+#[test]
+fn made_by_a_turn_that_is_spent_starts_within_n_quanta() {
+    for (workers, n, many) in [(1, 20, 1), (1, 10, 100), (3, 20, 1), (3, 10, 100)] {
+        each_seed(3, |seed| {
+            let mut simulation = simulated(workers, seed);
+            let waits = Log::new();
+            (0..workers as u32 * n).for_each(|_| hog(&simulation));
+            makes_late(&simulation, many, &waits);
+            simulation.run_for(FULL_TURN * (n + many) * 4);
+            let waits = waits.all();
+            assert!(waits.len() as u32 >= 2 * many, "only {} have started", waits.len());
+            let longest = waits.into_iter().max().unwrap();
+            let batch = if workers == 1 { 0 } else { 16 };
+            let bound = FULL_TURN * (n + many + (n + many) / 16 + 2 + batch);
+            assert!(
+                longest <= bound,
+                "{workers} workers, n = {n}, {many} made at once: waited for {longest:?}, not {bound:?}"
+            );
+        });
+    }
+}
+
+/// Each uses up its turn and makes the next, which stays on the deque on top of the one that waits.
+#[test]
+fn strands_that_make_the_next_when_they_are_spent_do_not_starve_another() {
+    fn again(handle: Handle) {
+        let own = handle.clone();
+        let body = move |turn: &mut Turn<'_>| -> Step<()> {
+            turn.simulate(QUANTUM * 2);
+            again(own.clone());
+            Step::End(())
+        };
+        handle.strand().start(body).unwrap();
+    }
+    let mut simulation = simulated(1, 0);
+    let (started, handle) = (Log::new(), simulation.handle());
+    let theirs = started.clone();
+    simulation
+        .submit(move |turn| {
+            turn.submit(move |turn| theirs.push(turn.now()));
+            again(handle);
+        })
+        .unwrap();
+    simulation.run_for(QUANTUM * 200);
+    let at = started.all().first().copied().expect("it was not starved");
+    assert!(at <= QUANTUM * 4, "it started only after {at:?}");
+}
+
 /// The strand waits in line, is claimed out of it by a hand-off, and yields: its entry is then
 /// older than its turn in line, and is moved to the back once.
 #[test]
@@ -291,6 +363,94 @@ fn strict_order_of_arrival_bounds_the_wait_under_fifo_too() {
     let load = |handle: &Handle| (0..50).for_each(|_| hog(handle));
     let wait = longest_wait(&mut simulation, 0, load);
     assert!(wait <= FULL_TURN * 51, "waited for {wait:?}");
+}
+
+/// So long a turn of a strand takes that yields long before its quantum is over.
+const SHORT_TURN: Duration = Duration::from_nanos(500).saturating_add(TURN_COST);
+
+/// A strand that takes a short turn and yields, for ever. Its turns are noted with their time.
+fn yields_for_ever(handle: &Handle, name: u32, turns: &Log<(u32, Duration)>) {
+    let turns = turns.clone();
+    let body = move |turn: &mut Turn<'_>| -> Step<()> {
+        turns.push((name, turn.now()));
+        turn.simulate(SHORT_TURN - TURN_COST);
+        Step::Yield
+    };
+    handle.strand().start(body).unwrap();
+}
+
+/// The longest time that any of `strands` had no turn, up to `end`.
+fn longest_gap(turns: &[(u32, Duration)], strands: u32, end: Duration) -> Duration {
+    let begin = turns.iter().map(|(_, at)| *at).min().expect("somebody has run");
+    let gap = |name| {
+        let own = turns.iter().filter(|(who, _)| *who == name).map(|(_, at)| *at);
+        let times: Vec<_> = std::iter::once(begin).chain(own).chain([end]).collect();
+        times.windows(2).map(|two| two[1] - two[0]).max().expect("there are two")
+    };
+    (0..strands).map(gap).max().expect("there are some")
+}
+
+/// Every worker has a line of those who have yielded there. Nobody waits for longer than in one
+/// line for all, but for a sixteenth and two batches.
+#[test]
+fn each_of_n_per_worker_that_yield_waits_for_n_turns() {
+    for (workers, n) in [(1, 100), (2, 100), (3, 40), (5, 100)] {
+        each_seed(5, |seed| {
+            let mut simulation = simulated(workers, seed);
+            let (turns, all) = (Log::new(), workers as u32 * n);
+            (0..all).for_each(|name| yields_for_ever(&simulation, name, &turns));
+            let end = simulation.run_for(SHORT_TURN * n * 10);
+            let gap = longest_gap(&turns.all(), all, end);
+            let bound = SHORT_TURN * (n + n / 16 + 2 + 32);
+            assert!(gap <= bound, "{workers} workers, n = {n}: waited for {gap:?}, not {bound:?}");
+        });
+    }
+}
+
+#[test]
+fn woken_among_n_per_worker_that_yield_starts_within_n_turns() {
+    for (workers, n) in [(1, 100), (3, 100)] {
+        each_seed(5, |seed| {
+            let mut simulation = simulated(workers, seed);
+            let turns = Log::new();
+            let load = |handle: &Handle| {
+                (0..workers as u32 * n).for_each(|name| yields_for_ever(handle, name, &turns));
+            };
+            let wait = longest_wait(&mut simulation, seed, load);
+            let bound = SHORT_TURN * (n + n / 16 + 2 + 32);
+            assert!(
+                wait <= bound,
+                "{workers} workers, n = {n}: waited for {wait:?}, not {bound:?}"
+            );
+        });
+    }
+}
+
+/// All have yielded on one worker, and the others come late: they take their share of its line,
+/// also if they have some of their own.
+#[test]
+fn back_lines_of_unequal_length_are_evened_out() {
+    for own in [0, 30] {
+        each_seed(5, |seed| {
+            let (n, workers) = (200, 2);
+            let mut simulation = simulated(workers, seed);
+            let turns = Log::new();
+            simulation.pause_worker(WorkerId::new(1)).unwrap();
+            (0..2 * n - own).for_each(|name| yields_for_ever(&simulation, name, &turns));
+            simulation.run_for(SHORT_TURN * n * 5);
+            simulation.pause_worker(WorkerId::new(0)).unwrap();
+            simulation.resume_worker(WorkerId::new(1)).unwrap();
+            (2 * n - own..2 * n).for_each(|name| yields_for_ever(&simulation, name, &turns));
+            simulation.run_for(SHORT_TURN * own);
+            simulation.resume_worker(WorkerId::new(0)).unwrap();
+            simulation.run_for(SHORT_TURN * n * 4);
+            turns.take();
+            let end = simulation.run_for(SHORT_TURN * n * 10);
+            let gap = longest_gap(&turns.all(), 2 * n, end);
+            let bound = SHORT_TURN * (n + n / 16 + 2 + 32);
+            assert!(gap <= bound, "waited for {gap:?}, not {bound:?}");
+        });
+    }
 }
 
 /// Once they have used up a quantum, those who never end wait behind whoever wants a short turn.

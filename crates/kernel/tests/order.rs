@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use common::{Dice, Log, alone, occupy, real};
 use kernel::{Attributes, Discipline, Runtime, Step, TURN_COST, Turn, each_seed};
@@ -194,6 +194,35 @@ fn stealing_sends_a_yielding_strand_to_the_back_of_the_global_queue() {
     let log = log.all();
     assert_eq!(log.len(), 23);
     assert_eq!((log[0], log[1], log[22]), ("strand", "what it submitted", "strand"));
+}
+
+/// Those who have yielded wait apart from those who come from outside; all the same there is one
+/// order of arrival, within a batch.
+#[test]
+fn stealing_serves_those_who_yielded_and_those_from_outside_in_order_of_arrival() {
+    const YIELDING: usize = 50;
+    let mut simulation = alone(Discipline::Stealing);
+    let log = Log::new();
+    for number in 0..YIELDING {
+        let log = log.clone();
+        let body = move |_: &mut Turn<'_>| -> Step<()> {
+            log.push(Some(number));
+            Step::Yield
+        };
+        simulation.strand().start(body).unwrap();
+    }
+    for round in 1..20 {
+        simulation.run_for(Duration::from_nanos(1_300 * round));
+        log.take();
+        let theirs = log.clone();
+        simulation.submit(move |_| theirs.push(None)).unwrap();
+        simulation.run_for(TURN_COST * 2 * YIELDING as u32);
+        let turns = log.take();
+        let before = turns.iter().position(Option::is_none).expect("it has run");
+        assert!(before < YIELDING + 16, "{before} turns were before it");
+        let waited: BTreeSet<_> = turns[..before].iter().flatten().collect();
+        assert!(waited.len() + 16 > YIELDING, "it went before some who waited: {waited:?}");
+    }
 }
 
 #[test]

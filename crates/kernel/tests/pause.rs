@@ -2,7 +2,14 @@
 
 mod common;
 
-use std::{sync::mpsc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc,
+    },
+    time::Duration,
+};
 
 use common::{DISCIPLINES, Gate, Log, occupy, placements, real, settle, until};
 use kernel::{Runtime, Step, Turn, WorkerId, WorkerState};
@@ -215,4 +222,29 @@ fn paused_simulated_worker_takes_nothing() {
     simulation.run();
     let turns: Vec<u64> = simulation.metrics().workers.iter().map(|one| one.turns).collect();
     assert_eq!((turns[1], turns.iter().sum::<u64>()), (0, 100));
+}
+
+/// Strands that yield wait in a line of their worker; others serve it when that worker pauses.
+#[test]
+fn what_yielded_on_a_worker_that_pauses_goes_on_elsewhere() {
+    for strands in [1, 100] {
+        let runtime = real(Runtime::builder().workers(2));
+        pause_one(&runtime, 1);
+        let done = Arc::new(AtomicBool::new(false));
+        let start = |_| {
+            let done = done.clone();
+            let body = move |_: &mut Turn<'_>| {
+                if done.load(Relaxed) { Step::End(()) } else { Step::Yield }
+            };
+            runtime.strand().start(body).unwrap().1
+        };
+        let mut joins: Vec<_> = (0..strands).map(start).collect();
+        let turns = |worker: usize| runtime.metrics().workers[worker].turns;
+        until(|| turns(0) > 500);
+        pause_one(&runtime, 0);
+        runtime.resume_worker(WorkerId::new(1)).unwrap();
+        until(|| turns(1) > 500);
+        done.store(true, Relaxed);
+        joins.iter_mut().for_each(|join| join.join().unwrap());
+    }
 }

@@ -10,8 +10,8 @@ use crate::{
     exit::ExitReason,
     faults,
     mailbox::{
-        new_node,
-        stack::{Node, Pushed, Refused},
+        chain::Node,
+        stack::{Pushed, Refused},
     },
     pid::Pid,
     signal::Signal,
@@ -106,6 +106,11 @@ impl<M: Send + 'static> Addr<M> {
         {
             return self.push(message);
         }
+        if self.0.is_held() {
+            // SAFETY: until our turn ends, the next one of the process is ours.
+            unsafe { self.0.mail().leave_more(message) };
+            return Ok(());
+        }
         let settled = |front: &Front<M>| front.mail().is_settled();
         // SAFETY: in `hand_off_with`.
         let leave = |front: &Front<M>, message| unsafe { front.mail().leave(message) };
@@ -150,10 +155,10 @@ impl<M: Send + 'static> Addr<M> {
             return Ok(0);
         }
         let Some(first) = messages.next() else { return Ok(0) };
-        let oldest = new_node(first);
+        let oldest = Node::alone(first);
         let (mut newest, mut count) = (oldest, 1);
         for message in messages.take(room as usize - 1) {
-            let node = new_node(message);
+            let node = Node::alone(message);
             // SAFETY: the node is ours until the chain is pushed.
             unsafe { (*node).next = newest };
             newest = node;

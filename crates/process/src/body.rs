@@ -11,10 +11,12 @@ use std::{
 use kernel::{Handle, JoinError, OpenBody, Step, StrandWith, Turn};
 
 use crate::{
+    cancelled,
     context::Context,
     core::{CANCELLED, CROWDED, Core, FOREIGN, Front, TRAPS},
     ending,
     exit::{ExitReason, Outcome},
+    link,
     signal::Signal,
 };
 
@@ -124,18 +126,23 @@ where
 /// Ends the process. The handles of the table and of a context that was dropped in a turn, or never
 /// made, go with its end.
 fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason, unstarted: bool) -> Step<u32> {
-    // SAFETY: the caller is in the turn, and ends with it.
-    let _ = unsafe { ending::exit(own, own.runtime(), reason) };
-    Step::End(1 + u32::from(unstarted || own.core.context_left()))
+    let handles = 1 + u32::from(unstarted || own.core.context_left());
+    // SAFETY: the caller is in the turn, and ends with it. The handles are the table's and the
+    // context's.
+    unsafe { ending::exit_in_turn(own, reason, handles) };
+    Step::End(handles)
 }
 
 /// Takes in the signals. The reason, if one of them ends the process.
 #[cold]
 fn hear(core: &Core) -> Result<(), ExitReason> {
     let mut chain = core.signals.take();
+    // Counted after the signals are taken: see `news`.
+    let messages = core.mail().len;
     let mut ends = None;
     while let Some(signal) = chain.pop() {
         match signal {
+            Signal::Exit { from, .. } if !link::hear(core, from) => continue,
             Signal::Exit { reason, .. } if !core.has(TRAPS) => {
                 if !reason.is_normal() {
                     ends.get_or_insert(reason);
@@ -143,10 +150,10 @@ fn hear(core: &Core) -> Result<(), ExitReason> {
                 continue;
             }
             Signal::Cancel if core.has(CANCELLED) => continue,
-            Signal::Cancel => core.set(CANCELLED, true),
+            Signal::Cancel => cancelled::hear(core),
             _ => {}
         }
-        core.with_extras(|state| state.news.push_back(signal));
+        core.with_news(|news| news.hear(signal, messages));
     }
     ends.map_or(Ok(()), Err)
 }
@@ -159,8 +166,8 @@ fn look_around<M: Send>(own: &StrandWith<Front<M>>, arrived: bool) {
     }
     if arrived {
         own.core.set(FOREIGN, false);
-        let foreign = own.core.if_extras(|state| std::mem::take(&mut state.foreign));
-        foreign.into_iter().flatten().for_each(ending::wake);
+        let foreign = own.core.if_extras(|state| state.foreign.take());
+        foreign.flatten().into_iter().for_each(ending::wake);
     }
 }
 
@@ -171,7 +178,7 @@ pub(crate) fn make_room<M: Send>(own: &StrandWith<Front<M>>) {
         let senders = own.core.if_extras(|state| {
             // Under the lock, as whoever sets it.
             own.core.set(CROWDED, false);
-            std::mem::take(&mut state.senders)
+            state.senders.call_all()
         });
         senders.into_iter().flatten().for_each(ending::wake);
     }

@@ -1,11 +1,12 @@
 //! What a process may do: its own side of its address.
 
-use std::{fmt, future::poll_fn, mem::ManuallyDrop, sync::Arc, task::Poll, time::Duration};
+use std::{fmt, future::poll_fn, mem::ManuallyDrop, sync::Arc, task::Waker, time::Duration};
 
 use kernel::{Handle, Sleep, StrandWith, Timeout};
 
 use crate::{
     addr::Addr,
+    cancelled,
     core::{self, CANCELLED, Core, Front, TRAPS},
     exit::ExitReason,
     link,
@@ -113,7 +114,8 @@ impl<M: Send + 'static> Context<M> {
         runtime.timeout(time, self.receive())
     }
 
-    /// Whatever comes next: news first, then messages.
+    /// Whatever comes next. A request to end comes before all messages; news of an exit comes behind
+    /// those that were there when it was heard, so behind all that the one who exited had sent.
     pub fn event(&mut self) -> EventFuture<'_, M> {
         EventFuture::new(self)
     }
@@ -149,9 +151,12 @@ impl<M: Send + 'static> Context<M> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn cancelled(&self) {
-        // A signal brings a turn, which polls this once more.
-        let asked = || if self.is_cancelled() { Poll::Ready(()) } else { Poll::Pending };
-        poll_fn(|_| asked()).await;
+        let mut wait = cancelled::Wait::new(self.core());
+        poll_fn(|task| {
+            let foreign = |own: &Waker| !own.will_wake(task.waker());
+            wait.poll(self.own.with_waker(foreign).then(|| task.waker()))
+        })
+        .await;
     }
 
     /// From now on, exits of links come as [`Event::Exit`](crate::Event::Exit), and do not end
@@ -167,18 +172,14 @@ impl<M: Send + 'static> Context<M> {
         let own = self.untyped();
         match system::of(self.runtime()).table.find(pid) {
             Some(other) => link::link(&own, &other),
-            None => {
-                let reason = ExitReason::NoProcess;
-                core::signal(&own, Signal::Exit { from: pid, reason });
-            }
+            None => link::link_to_nobody(&own, pid),
         }
     }
 
-    /// Unties this process from another.
+    /// Unties this process from another. From now on it hears nothing of that one's exit, also if
+    /// that has exited already.
     pub fn unlink(&self, pid: Pid) {
-        if let Some(other) = system::of(self.runtime()).table.find(pid) {
-            link::unlink(&self.untyped(), &other);
-        }
+        link::unlink(&self.untyped(), pid);
     }
 
     /// Asks to be told when a process exits, by [`Event::Down`](crate::Event::Down). One that is

@@ -9,6 +9,9 @@
 //! any process. Whatever few processes need lies behind `extras`: links, monitors, news, waiting
 //! senders, the name. A process that exits without extras leaves a mark there, so that nobody
 //! links to it afterwards.
+//!
+//! Ordering: who makes the extras releases them, and who finds them acquires. The mark releases too:
+//! who sees that a process has exited sees that its pid and its name are given up.
 
 use std::{any::TypeId, collections::BTreeMap, ptr, task::Waker};
 
@@ -21,13 +24,15 @@ use crate::{
         stack::{Pushed, Stack},
     },
     monitor::Watch,
+    news::News,
     pid::Pid,
+    seats::Seats,
     signal::Signal,
     sync::{
-        Mutex,
+        self, Mutex,
         atomic::{
             AtomicPtr, AtomicU64,
-            Ordering::{AcqRel, Acquire, Relaxed},
+            Ordering::{Acquire, Relaxed, Release},
         },
     },
 };
@@ -42,6 +47,10 @@ pub(crate) const BLOCKED: u8 = 4;
 pub(crate) const CROWDED: u8 = 8;
 /// Somebody inside waits with a waker of its own.
 pub(crate) const FOREIGN: u8 = 16;
+/// There is news.
+pub(crate) const NEWS: u8 = 32;
+/// Some of the news waits behind messages, so they are counted.
+pub(crate) const BEHIND: u8 = 64;
 
 /// In `steps`: the context was dropped in a turn, and its handle goes with the end of the process.
 const CONTEXT_LEFT: u64 = 1 << 63;
@@ -138,13 +147,16 @@ pub(crate) struct Extras(Mutex<State>);
 pub(crate) struct State {
     /// Set once it has exited.
     pub(crate) exit: Option<ExitReason>,
-    pub(crate) links: BTreeMap<Pid, StrandWith<Core>>,
+    /// Whom it is tied to; `None` for one that was never there.
+    pub(crate) links: BTreeMap<Pid, Option<StrandWith<Core>>>,
     pub(crate) watchers: Vec<Watch>,
-    pub(crate) news: std::collections::VecDeque<Signal>,
+    pub(crate) news: News,
     /// Those who wait for room in the mailbox.
-    pub(crate) senders: Vec<Waker>,
-    /// Those inside who wait with a waker that is not the strand's.
-    pub(crate) foreign: Vec<Waker>,
+    pub(crate) senders: Seats,
+    /// Those who wait for the request to end with wakers that are not the strand's.
+    pub(crate) asked: Seats,
+    /// Whoever receives, if it waits with a waker that is not the strand's.
+    pub(crate) foreign: Option<Waker>,
     pub(crate) name: Option<std::sync::Arc<str>>,
     pub(crate) groups: Vec<std::sync::Arc<str>>,
 }
@@ -243,13 +255,23 @@ impl Core {
         (average > 0).then(|| u64::from(average).saturating_mul(self.steps()))
     }
 
+    /// Calls `user` with the news, and sets the flags by what is left of it. For turns.
+    pub(crate) fn with_news<R>(&self, user: impl FnOnce(&mut News) -> R) -> Option<R> {
+        self.with_extras(|state| {
+            let result = user(&mut state.news);
+            self.set(NEWS, !state.news.is_empty());
+            self.set(BEHIND, state.news.is_behind());
+            result
+        })
+    }
+
     /// Calls `user` with the extras, which are made if there are none. `None`: it has exited
     /// without ever having any.
     pub(crate) fn with_extras<R>(&self, user: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut at = self.extras.load(Acquire);
         if at.is_null() {
             let new = Box::into_raw(Box::new(Extras(Mutex::default())));
-            match self.extras.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+            match self.extras.compare_exchange(ptr::null_mut(), new, Release, Acquire) {
                 Ok(_) => at = new,
                 Err(there) => {
                     // SAFETY: it was made above, and nobody has seen it.
@@ -259,6 +281,12 @@ impl Core {
             }
         }
         self.at(at, user)
+    }
+
+    /// Whether there are extras, or it has exited.
+    #[inline]
+    pub(crate) fn has_extras(&self) -> bool {
+        !self.extras.load(Relaxed).is_null()
     }
 
     /// Calls `user` with the extras, if there are any.
@@ -279,7 +307,7 @@ impl Core {
     pub(crate) fn mark_exit(&self, reason: &ExitReason) -> Option<State> {
         let none = ptr::null_mut();
         if reason.is_normal()
-            && self.extras.compare_exchange(none, exited(), AcqRel, Acquire).is_ok()
+            && self.extras.compare_exchange(none, exited(), Release, Relaxed).is_ok()
         {
             return None;
         }
@@ -300,7 +328,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        let at = self.extras.load(Acquire);
+        let at = sync::last(&mut self.extras);
         if !at.is_null() && at != exited() {
             // SAFETY: it was made from a box by `with_extras`, and we are the last.
             drop(unsafe { Box::from_raw(at) });
@@ -336,3 +364,6 @@ pub(crate) fn untyped<M>(process: &StrandWith<Front<M>>) -> StrandWith<Core> {
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 128);
+
+#[cfg(all(test, loom))]
+mod models;

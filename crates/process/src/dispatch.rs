@@ -103,7 +103,9 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     pub(crate) fn add(&self, name: &str, handler: impl Fn(Command) + Send + Sync + 'static) {
-        self.handlers.lock().insert(name.into(), Arc::new(handler));
+        let old = self.handlers.lock().insert(name.into(), Arc::new(handler));
+        // What a handler holds is dropped when the lock is not held.
+        drop(old);
     }
 
     pub(crate) fn add_blocking(

@@ -19,6 +19,7 @@ use crate::{
     event::Event,
     exit::ExitReason,
     payload::Payload,
+    receive,
     signal::{Signal, YieldId},
     spawn::ProcessBuilder,
     step::{InitContext, Process, Status, StepOutput, Yield},
@@ -150,21 +151,19 @@ impl<P: Process> Driver<P> {
         .await;
     }
 
-    /// Takes what has come: news first, then messages if they are wanted.
+    /// Takes what has come: news that is not behind messages, then messages if they are wanted.
     fn gather(&mut self, events: &mut Vec<Event<Payload>>, messages: bool) {
         events.append(&mut self.refused);
         while events.len() < EVENTS_MAX {
-            let news = self.ctx.core().if_extras(|state| state.news.pop_front()).flatten();
-            match news {
+            match receive::next_news(&self.ctx, messages) {
                 // A completion that is not wanted any more.
                 Some(Signal::Completed { of, .. }) if !self.is_over(of) => {}
                 Some(news) => events.push(news.into()),
-                None => break,
+                None => match messages.then(|| self.ctx.try_receive()).flatten() {
+                    Some(message) => events.push(Event::Message(message)),
+                    None => break,
+                },
             }
-        }
-        while messages && events.len() < EVENTS_MAX {
-            let Some(message) = self.ctx.try_receive() else { break };
-            events.push(Event::Message(message));
         }
     }
 

@@ -4,6 +4,9 @@
 //! groups are given up, so that whoever hears of the exit finds nothing of it there; then the exit is
 //! marked, so that nobody links or watches any more without hearing of it; and last those who are
 //! tied to it are told.
+//!
+//! Most processes end when nobody has their address any more, and nothing but their pid leads to
+//! them. Once that is given up, nobody can ever see what would be closed and marked, and it is not.
 
 use std::{
     mem::{self, ManuallyDrop},
@@ -39,16 +42,47 @@ pub(crate) unsafe fn exit<M: Send>(
         give_up(runtime, core.pid(), name, groups);
     }
     let own = system::of(runtime).table.leave(runtime, core.pid());
-    let state = core.mark_exit(&reason);
+    announce(core, &own, &reason);
+    own
+}
+
+/// Ends a process in its own turn. Of its strand it has so many handles, with the one that the table
+/// had; they are the caller's to give back.
+///
+/// # Safety
+/// As for `exit`.
+#[inline]
+pub(crate) unsafe fn exit_in_turn<M: Send>(
+    own: &StrandWith<Front<M>>,
+    reason: ExitReason,
+    handles: u32,
+) {
+    let alone = || own.is_sole(handles) && !own.core.has_extras() && own.mail().is_empty();
+    if !alone() {
+        // SAFETY: by the caller's promise.
+        let _ = unsafe { exit(own, own.runtime(), reason) };
+        return;
+    }
+    let listed = system::of(own.runtime()).table.leave(own.runtime(), own.core.pid());
+    // Whoever has looked it up meanwhile holds it now.
+    if !alone() || !own.core.signals.is_empty() {
+        // SAFETY: the caller holds the turn.
+        unsafe { own.mail().close() };
+        announce(&own.core, &listed, &reason);
+    }
+}
+
+/// Marks the exit, and tells those who are tied to the process.
+fn announce(core: &Core, own: &StrandWith<Core>, reason: &ExitReason) {
+    let state = core.mark_exit(reason);
     // Nobody hears signals any more: what is left is dropped, and what comes is refused.
     let mut unheard = core.signals.close();
     while unheard.len > 0 {
         contain(|| drop(unheard.pop()));
     }
     if let Some(state) = state {
-        tell(&own, state, &reason);
+        tell(own, state, reason);
     }
-    own
 }
 
 #[cold]
@@ -63,17 +97,17 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
 }
 
 #[cold]
-fn tell(own: &StrandWith<Core>, state: State, reason: &ExitReason) {
-    let pid = own.pid();
-    for other in state.links.into_values() {
-        link::remove(&other, own);
+fn tell(own: &StrandWith<Core>, mut state: State, reason: &ExitReason) {
+    for other in state.links.into_values().flatten() {
         link::tell(&other, own, reason.clone());
     }
     for watch in state.watchers {
-        contain(|| watch.tell(pid, reason.clone()));
+        contain(|| watch.tell(own, reason.clone()));
     }
     // They try again, and find the mailbox closed.
-    state.senders.into_iter().for_each(wake);
+    state.senders.call_all().for_each(wake);
+    // Those inside are gone, or will never be asked. Their wakers are anybody's code.
+    contain(|| drop((state.asked, state.foreign)));
 }
 
 /// Wakes by anybody's waker: its panic is neither ours nor that of those who come after it.

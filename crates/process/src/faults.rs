@@ -1,18 +1,21 @@
 //! What goes wrong in a simulated world: kills, late messages, slow handlers.
 //!
 //! All chance comes from the plan's seed, and all of it happens in virtual time, so a run with the
-//! same two seeds is the same run. Messages of one pair are late, but never out of order.
+//! same two seeds is the same run. Messages of one pair are late, but never out of order, and the
+//! exit of their sender is not heard before them.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use kernel::{Handle, StrandId};
+use kernel::{Handle, StrandId, StrandWith};
 
 use crate::{
     addr::Addr,
+    core::{self, Core},
     error::SendError,
     inspect::{self, ProcessInfo},
     pid::Pid,
     processes::Processes,
+    signal::Signal,
     sync::{
         Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -22,6 +25,9 @@ use crate::{
 
 /// Whether any plan was ever injected in this program: one look keeps the send path free of it.
 static EVER: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// What comes later comes so much later at least.
+const TICK: Duration = Duration::from_nanos(1);
 
 /// What is to go wrong. See [`Processes::inject`].
 ///
@@ -134,7 +140,7 @@ pub(crate) fn inject(runtime: &Handle, plan: FaultPlan) {
         let mut state = faults.state.lock();
         state.dice = plan.seed ^ 0xFA17;
         (state.delay_max, state.slow_max) = (plan.delay_max, plan.slow_max);
-        for kills in plan.kills {
+        for kills in &plan.kills {
             for _ in 0..kills.count {
                 let at = state.up_to(kills.within);
                 times.push((at, state.roll(u64::MAX), kills.victims.clone()));
@@ -187,7 +193,7 @@ pub(crate) fn send<M: Send + 'static>(addr: &Addr<M>, message: M) -> Result<(), 
         let max = state.delay_max;
         let at = now + state.up_to(max);
         let last = state.pairs.entry(pair).or_default();
-        *last = at.max(*last + Duration::from_nanos(1));
+        *last = at.max(*last + TICK);
         *last - now
     };
     let to = addr.clone();
@@ -196,6 +202,23 @@ pub(crate) fn send<M: Send + 'static>(addr: &Addr<M>, message: M) -> Result<(), 
         timer.detach();
     }
     Ok(())
+}
+
+/// Tells a process of the exit of another: now, or when the last message from there has arrived.
+pub(crate) fn signal(to: &StrandWith<Core>, from: &StrandWith<Core>, signal: Signal) {
+    let runtime = to.runtime();
+    if may_delay(runtime) {
+        let pair = (Some(from.strand().id()), to.pid());
+        let last = system::of(runtime).faults.state.lock().pairs.get(&pair).copied();
+        if let Some(after) = last.and_then(|last| (last + TICK).checked_sub(runtime.now())) {
+            let to = to.clone();
+            if let Ok(timer) = runtime.call_after(after, move || core::signal(&to, signal)) {
+                timer.detach();
+            }
+            return;
+        }
+    }
+    core::signal(to, signal);
 }
 
 /// Does something now, or later if handlers are slow.

@@ -56,7 +56,8 @@
 //! [`kill`](Addr::kill) does not ask. A [`link`](Context::link) ties two together: if one ends badly, so
 //! does the other, unless it [traps exits](Context::trap_exits) and is told instead. A
 //! [`monitor`](Context::monitor) is told, and nothing else. Children are linked unless
-//! [`detached`](ProcessBuilder::detached). Signals never wait behind messages.
+//! [`detached`](ProcessBuilder::detached). Requests to end never wait behind
+//! messages.
 //!
 //! **Supervisors.** A [`Supervisor`] starts children in order, starts them again when they fail, with a
 //! delay that grows, and stops them in the reverse order. When there is no end to it, it fails itself,
@@ -78,6 +79,7 @@ mod addr;
 mod blocking;
 mod body;
 mod call;
+mod cancelled;
 mod context;
 mod core;
 mod dispatch;
@@ -92,12 +94,14 @@ mod link;
 mod mailbox;
 mod monitor;
 mod names;
+mod news;
 mod payload;
 mod pid;
 mod processes;
 mod receive;
 mod relay;
 mod reply;
+mod seats;
 mod shutdown;
 mod signal;
 mod spawn;

@@ -2,13 +2,7 @@
 
 use kernel::StrandWith;
 
-use crate::{
-    core::{self, Core},
-    exit::ExitReason,
-    pid::Pid,
-    signal::Signal,
-    system,
-};
+use crate::{core::Core, exit::ExitReason, faults, signal::Signal, system};
 
 /// Names a monitor. From [`Context::monitor`](crate::Context::monitor).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,10 +24,11 @@ impl Watch {
         matches!(&self.who, Watcher::Process(process) if process.strand().is_done())
     }
 
-    pub(crate) fn tell(self, pid: Pid, reason: ExitReason) {
+    pub(crate) fn tell(self, exited: &StrandWith<Core>, reason: ExitReason) {
         match self.who {
             Watcher::Process(process) => {
-                core::signal(&process, Signal::Down { monitor: self.id, pid, reason });
+                let down = Signal::Down { monitor: self.id, pid: exited.pid(), reason };
+                faults::signal(&process, exited, down);
             }
             Watcher::Call(call) => call(reason),
         }
@@ -57,7 +52,7 @@ pub(crate) fn watch(process: &StrandWith<Core>, who: Watcher) -> MonitorId {
     });
     if let Some(watch) = watch {
         let reason = exited.flatten().unwrap_or(ExitReason::Normal);
-        watch.tell(process.pid(), reason);
+        watch.tell(process, reason);
     }
     id
 }

@@ -9,8 +9,10 @@ use std::{
 use crate::{
     body,
     context::Context,
-    core::{CANCELLED, CROWDED, FOREIGN},
+    core::{BEHIND, CANCELLED, CROWDED, FOREIGN, NEWS},
     event::Event,
+    news::News,
+    signal::Signal,
 };
 
 /// The next message. From [`Context::receive`].
@@ -29,8 +31,8 @@ impl<'a, M: Send + 'static> Receive<'a, M> {
         own_turn(self.0);
         // SAFETY: this is a turn of the process.
         let message = unsafe { self.0.own.mail().take() };
-        if self.0.core().has(CROWDED) {
-            make_room(self.0);
+        if self.0.core().has(CROWDED | BEHIND) {
+            taken(self.0, message.is_some());
         }
         message
     }
@@ -40,6 +42,15 @@ impl<'a, M: Send + 'static> Receive<'a, M> {
 #[inline]
 fn own_turn<M: Send + 'static>(context: &Context<M>) -> bool {
     context.own.own_turn().expect("a process receives in its own turns, not elsewhere")
+}
+
+/// The next message was taken, if there is one, and somebody waits for that.
+#[cold]
+fn taken<M: Send + 'static>(context: &Context<M>, message: bool) {
+    if message && context.core().has(BEHIND) {
+        context.core().with_news(News::count_message);
+    }
+    make_room(context);
 }
 
 #[cold]
@@ -67,11 +78,11 @@ fn pending<M: Send + 'static, T>(context: &Context<M>, waker: &Waker) -> Poll<T>
 
 #[cold]
 fn wait_with<M: Send + 'static>(context: &Context<M>, waker: &Waker) {
-    context.core().with_extras(|state| {
-        if !state.foreign.iter().any(|other| other.will_wake(waker)) {
-            state.foreign.push(waker.clone());
-        }
-    });
+    // Cloned before, and dropped after: a waker is anybody's code. One is enough: whoever receives
+    // has the context to itself, so whoever did before has given up.
+    let waker = waker.clone();
+    let before = context.core().with_extras(|state| state.foreign.replace(waker));
+    drop(before);
     context.core().set(FOREIGN, true);
 }
 
@@ -92,8 +103,8 @@ impl<M: Send + 'static> Future for Receive<'_, M> {
         // SAFETY: this is a turn of the process.
         match unsafe { context.own.mail().take() } {
             Some(message) => {
-                if flags & CROWDED != 0 {
-                    make_room(context);
+                if flags & (CROWDED | BEHIND) != 0 {
+                    taken(context, true);
                 }
                 Poll::Ready(Some(message))
             }
@@ -142,6 +153,15 @@ impl<M: Send + 'static, W: FnMut(&M) -> bool> Future for ReceiveIf<'_, M, W> {
     }
 }
 
+/// The next news, if it is not behind messages or `messages` are not wanted.
+pub(crate) fn next_news<M: Send + 'static>(context: &Context<M>, messages: bool) -> Option<Signal> {
+    if !context.core().has(NEWS) {
+        return None;
+    }
+    let no_messages = !messages || context.own.mail().is_empty();
+    context.core().with_news(|news| news.next(no_messages)).flatten()
+}
+
 /// Whatever comes next. From [`Context::event`].
 #[must_use = "a future does nothing unless it is awaited"]
 #[derive(Debug)]
@@ -161,7 +181,7 @@ impl<M: Send + 'static> Future for EventFuture<'_, M> {
         if own_turn(context) && !context.own.mail().is_empty() {
             return later(task);
         }
-        if let Some(news) = context.core().if_extras(|state| state.news.pop_front()).flatten() {
+        if let Some(news) = next_news(context, true) {
             return Poll::Ready(news.into());
         }
         match Receive::new(context).take() {

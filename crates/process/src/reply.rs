@@ -13,7 +13,9 @@
 //! 2. The waker is the caller's before the request is sent and in CHANGING, and else belongs to
 //!    whoever leaves WAITING. Who finds CHANGING wakes nobody: the caller sees it by itself.
 //!
-//! Ordering: each side's step releases what it wrote, and acquires what the other wrote.
+//! Ordering: the value is released with REPLIED, and acquired by the look that sees it. A waker is
+//! released with the step back to WAITING, and acquired by the step that leaves it for good. The
+//! rest is kept by the count of the cell's owners.
 
 use std::{fmt, sync::Arc, task::Waker};
 
@@ -21,7 +23,7 @@ use crate::sync::{
     UnsafeCell,
     atomic::{
         AtomicU8,
-        Ordering::{AcqRel, Acquire},
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
 
@@ -81,7 +83,7 @@ impl<R> Cell<R> {
     /// The end of the replier's side.
     fn finish(&self, state: u8) -> u8 {
         let mut was = WAITING;
-        while let Err(now) = self.state.compare_exchange(was, state, AcqRel, Acquire) {
+        while let Err(now) = self.state.compare_exchange(was, state, AcqRel, Relaxed) {
             if now == GONE {
                 return GONE;
             }
@@ -118,7 +120,7 @@ impl<R: Send> Reply<R> {
 
     /// Whether the caller still waits. It may give up right after this said yes.
     pub fn is_wanted(&self) -> bool {
-        self.0.as_ref().is_some_and(|cell| cell.state.load(Acquire) != GONE)
+        self.0.as_ref().is_some_and(|cell| cell.state.load(Relaxed) != GONE)
     }
 }
 
@@ -153,18 +155,14 @@ impl<R: Send> Waiting<R> {
 
     fn change(&self, new: &Waker) -> Seen<R> {
         let cell = &*self.0;
-        if cell.state.compare_exchange(WAITING, CHANGING, Acquire, Acquire).is_err() {
+        // Cloned before, and dropped after: a waker is anybody's code, and may panic.
+        let mine = new.clone();
+        if cell.state.compare_exchange(WAITING, CHANGING, Relaxed, Relaxed).is_err() {
             return self.look(new);
         }
-        let old = cell.waker.with_mut(|waker| {
-            // SAFETY: in CHANGING the waker is the caller's (rule 2).
-            let waker = unsafe { &mut *waker };
-            match waker {
-                Some(waker) if waker.will_wake(new) => None,
-                _ => waker.replace(new.clone()),
-            }
-        });
-        let back = cell.state.compare_exchange(CHANGING, WAITING, AcqRel, Acquire);
+        // SAFETY: in CHANGING the waker is the caller's (rule 2).
+        let old = cell.waker.with_mut(|waker| unsafe { (*waker).replace(mine) });
+        let back = cell.state.compare_exchange(CHANGING, WAITING, Release, Relaxed);
         drop(old);
         if back.is_ok() { Seen::Nothing } else { self.look(new) }
     }
@@ -172,8 +170,8 @@ impl<R: Send> Waiting<R> {
 
 impl<R> Drop for Waiting<R> {
     fn drop(&mut self) {
-        // A value that was not read is dropped with the cell.
-        self.0.state.swap(GONE, AcqRel);
+        // A value that was not read is dropped with the cell, by the last of the two.
+        self.0.state.swap(GONE, Relaxed);
     }
 }
 

@@ -107,11 +107,13 @@ fn note(progress: &mut Progress, reason: &ExitReason) -> Option<Waker> {
 
 fn none_waits(progress: &Mutex<Progress>) -> impl Future<Output = ()> {
     poll_fn(|task| {
-        let mut progress = progress.lock();
-        if progress.waiting == 0 {
-            return Poll::Ready(());
-        }
-        progress.waker = Some(task.waker().clone());
-        Poll::Pending
+        // Cloned before, and dropped after: a waker is anybody's code.
+        let waker = task.waker().clone();
+        let (old, waiting) = {
+            let mut progress = progress.lock();
+            (progress.waker.replace(waker), progress.waiting)
+        };
+        drop(old);
+        if waiting == 0 { Poll::Ready(()) } else { Poll::Pending }
     })
 }

@@ -1,4 +1,4 @@
-//! What reaches a process besides its messages, never refused and never behind them.
+//! What reaches a process besides its messages, and is never refused.
 
 use crate::{exit::ExitReason, monitor::MonitorId, payload::Payload, pid::Pid};
 

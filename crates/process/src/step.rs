@@ -57,7 +57,8 @@ pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
 /// ```
 pub trait Process: Send + 'static {
     /// Prepares for the entry `method` with its input. A method that it does not have is refused
-    /// with an error, such as [`UnknownMethod`].
+    /// with an error, such as [`UnknownMethod`]. One that prepares nothing need not write this: it
+    /// takes any method.
     ///
     /// # Errors
     /// What was wrong; the process exits with it.
@@ -66,7 +67,10 @@ pub trait Process: Send + 'static {
         context: &InitContext,
         method: &str,
         input: Payload,
-    ) -> Result<(), ProcessError>;
+    ) -> Result<(), ProcessError> {
+        let _ = (context, method, input);
+        Ok(())
+    }
 
     /// Goes on: takes the events that have come, and writes commands and a status. The first step
     /// has no events.
@@ -119,7 +123,7 @@ pub enum Status {
     /// To wait for whatever comes.
     #[default]
     Idle,
-    /// To wait for its yields; messages wait meanwhile.
+    /// To wait for its yields; messages wait meanwhile, but news of an exit does not.
     Blocked,
     /// To end.
     Done,

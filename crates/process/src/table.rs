@@ -13,7 +13,8 @@
 //!    used again. So no pid comes twice.
 //!
 //! Ordering: taking a place releases the process, a lookup acquires it. Giving back a pin releases
-//! what was done under it, and whoever leaves acquires that.
+//! what was done under it, and whoever leaves acquires that. A pin that has become a handle is given
+//! back after it was counted: a fence on either side sees to that.
 
 mod places;
 
@@ -26,7 +27,8 @@ use crate::{
     pid::{GENERATION_MAX, Pid},
     sync::atomic::{
         AtomicPtr, AtomicU64,
-        Ordering::{AcqRel, Acquire, Relaxed, Release},
+        Ordering::{Acquire, Relaxed, Release},
+        fence,
     },
 };
 use places::Places;
@@ -83,7 +85,7 @@ impl Table {
             (0..size(chunk)).map(|_| AtomicU64::new(free_word(1))).collect();
         let new = Box::into_raw(new).cast::<AtomicU64>();
         let slot = &self.chunks[chunk];
-        let chunk_at = match slot.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+        let chunk_at = match slot.compare_exchange(ptr::null_mut(), new, Release, Acquire) {
             Ok(_) => new,
             Err(there) => {
                 // SAFETY: it was made above, and nobody has seen it.
@@ -131,7 +133,7 @@ impl Table {
         let raw = ptr::with_exposed_provenance::<()>(taken as usize);
         // SAFETY: `enter` gave it away with its count, and only here it is taken back.
         let process = ManuallyDrop::new(unsafe { StrandWith::<Core>::from_raw(raw) });
-        if word.compare_exchange(taken, free, AcqRel, Relaxed).is_err() {
+        if word.compare_exchange(taken, free, Acquire, Relaxed).is_err() {
             leave_pinned(word, free, &process);
         }
         if !last {
@@ -175,7 +177,10 @@ impl Table {
 #[cold]
 fn leave_pinned(word: &AtomicU64, free: u64, process: &StrandWith<Core>) {
     process.retain_many(PINS_MAX);
-    let was = word.swap(free, AcqRel);
+    // Pairs with the fence of a pin that finds the word changed: its handle is counted by then.
+    // weaken: in loom no step of a count comes before one that was taken earlier
+    fence(Release);
+    let was = word.swap(free, Acquire);
     // SAFETY: counted above; those that stay belong to the pins that were on the word.
     unsafe { process.release_many(PINS_MAX - (was / PIN) as u32) };
 }
@@ -218,7 +223,9 @@ impl Drop for Pin<'_> {
                 Err(now) => word = now,
             }
         }
-        // Rule 2.
+        // Rule 2. Pairs with the fence in `leave_pinned`.
+        // weaken: in loom no step of a count comes before one that was taken earlier
+        fence(Acquire);
         // SAFETY: it is not used any more.
         unsafe { ManuallyDrop::drop(&mut self.process) };
     }
@@ -252,3 +259,6 @@ mod tests {
         assert!(chunk < CHUNKS && offset < size(chunk));
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;

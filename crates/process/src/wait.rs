@@ -15,6 +15,7 @@ use crate::{
     error::SendError,
     exit::ExitReason,
     monitor::{self, MonitorId, Watcher},
+    seats::Seat,
     sync::Mutex,
 };
 
@@ -23,6 +24,8 @@ use crate::{
 pub struct SendWait<'a, M> {
     addr: &'a Addr<M>,
     message: Option<M>,
+    /// Where its waker is, if it has waited. Once it was woken, the seat is nobody's.
+    seat: Option<Seat>,
 }
 
 impl<M: Send + 'static> Addr<M> {
@@ -32,7 +35,7 @@ impl<M: Send + 'static> Addr<M> {
     /// # Errors
     /// The message, if the process has exited, or the runtime has been shut down.
     pub fn send_wait(&self, message: M) -> SendWait<'_, M> {
-        SendWait { addr: self, message: Some(message) }
+        SendWait { addr: self, message: Some(message), seat: None }
     }
 
     /// Waits until the process has exited, and says why.
@@ -64,13 +67,14 @@ impl<M: Send + 'static> Future for SendWait<'_, M> {
         if let ready @ Poll::Ready(_) = self.attempt() {
             return ready;
         }
-        let front = &*self.addr.0;
-        front.core.with_extras(|state| {
-            if !state.senders.iter().any(|other| other.will_wake(task.waker())) {
-                state.senders.push(task.waker().clone());
-            }
-            front.core.set(CROWDED, true);
+        let waker = task.waker().clone();
+        let SendWait { addr, seat, .. } = &mut *self;
+        let core = &addr.0.core;
+        let before = core.with_extras(|state| {
+            core.set(CROWDED, true);
+            state.senders.sit(seat, waker)
         });
+        drop(before);
         // There may be room since we looked. And the wake asks for a turn that sees the flag: so
         // it is seen by one that makes room, or that has.
         let again = self.attempt();
@@ -78,6 +82,21 @@ impl<M: Send + 'static> Future for SendWait<'_, M> {
             let _ = self.addr.0.strand().wake();
         }
         again
+    }
+}
+
+impl<M> Drop for SendWait<'_, M> {
+    fn drop(&mut self) {
+        let Some(seat) = self.seat else { return };
+        let core = &self.addr.0.core;
+        let left = core.if_extras(|state| {
+            let left = state.senders.leave(seat);
+            if state.senders.is_empty() {
+                core.set(CROWDED, false);
+            }
+            left
+        });
+        drop(left);
     }
 }
 
@@ -108,7 +127,9 @@ impl<M: Send + 'static> Future for Exited<M> {
     type Output = ExitReason;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<ExitReason> {
-        let old = self.cell.lock().waker.replace(task.waker().clone());
+        // Cloned before, and dropped after: a waker is anybody's code.
+        let waker = task.waker().clone();
+        let old = self.cell.lock().waker.replace(waker);
         drop(old);
         if self.watch.is_none() {
             let cell = self.cell.clone();

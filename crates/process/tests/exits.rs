@@ -171,6 +171,55 @@ fn unlinked_processes_do_not_end_together() {
     assert_eq!(block_on(untied.exited()), ExitReason::Normal);
 }
 
+/// The exit is under way when it unties itself: it has not heard of it, or not read of it.
+#[test]
+fn exit_of_a_link_that_is_under_way_does_not_arrive_after_unlink() {
+    for traps in [false, true] {
+        let runtime = runtime(2);
+        let first = mortal(&runtime);
+        let gone: Pid = "4711.3".parse().unwrap();
+        let (tell, told) = channel();
+        let theirs = first.clone();
+        let untied = runtime.spawn_process(move |mut ctx: Context<()>| async move {
+            ctx.trap_exits(traps);
+            ctx.link(theirs.pid());
+            ctx.link(gone);
+            theirs.send(End::Error).unwrap();
+            // On another worker, while this one is in its turn. Links are told before monitors.
+            block_on(theirs.exited());
+            if traps {
+                kernel::yield_now().await;
+            }
+            ctx.unlink(theirs.pid());
+            ctx.unlink(gone);
+            tell.send(()).unwrap();
+            assert!(matches!(ctx.event().await, Event::Message(())));
+        });
+        let untied = untied.unwrap();
+        told.next();
+        untied.send(()).unwrap();
+        assert_eq!(block_on(untied.exited()), ExitReason::Normal);
+    }
+}
+
+#[test]
+fn one_that_is_linked_twice_hears_of_the_exit_once() {
+    let runtime = runtime(2);
+    let first = mortal(&runtime);
+    let (tell, told) = channel();
+    let trapping = runtime.process().trap_exits().spawn(move |mut ctx: Context<()>| async move {
+        ctx.link(first.pid());
+        ctx.link(first.pid());
+        first.send(End::Error).unwrap();
+        while let Event::Exit { pid, .. } = ctx.event().await {
+            tell.send(pid == first.pid()).unwrap();
+            ctx.addr().send(()).unwrap();
+        }
+    });
+    block_on(trapping.unwrap().exited());
+    assert_eq!(told.all(), [true]);
+}
+
 #[test]
 fn a_monitor_is_told_once_and_lives() {
     let runtime = runtime(2);

@@ -19,8 +19,8 @@ use std::{
 use common::{channel, runtime};
 use kernel::{Runtime, Simulation, Step};
 use process::{
-    CallError, Command, Context, ExitReason, InitContext, MailboxKind, Payload, Process,
-    ProcessError, Processes, Reply, StepOutput, block_on,
+    CallError, Command, Context, ExitReason, MailboxKind, Payload, Process, ProcessError,
+    Processes, Reply, StepOutput, block_on,
 };
 
 fn simulation() -> Simulation {
@@ -121,10 +121,6 @@ fn monitors_of_those_who_have_exited_do_not_pile_up() {
 struct Asks;
 
 impl Process for Asks {
-    fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
-        Ok(())
-    }
-
     fn step(
         &mut self,
         _: &mut Vec<process::Event<Payload>>,

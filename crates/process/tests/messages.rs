@@ -11,7 +11,7 @@ use std::{
 };
 
 use common::{channel, echo, idler, runtime};
-use kernel::yield_now;
+use kernel::{Step, Turn, yield_now};
 use process::{Addr, Context, ExitReason, MailboxKind, Processes, SendError, block_on};
 
 #[test]
@@ -401,6 +401,25 @@ fn hand_off_to_a_queued_process_keeps_the_order_of_its_mail() {
     });
     sender.unwrap();
     for number in 0..300 {
+        assert_eq!(told.next(), number);
+    }
+}
+
+/// A job has no turn after which somebody could be run. Inside of a strand's turn that waits for a
+/// branch it has none either.
+#[test]
+fn handed_off_by_a_job_inside_of_a_turn_that_joins_is_received() {
+    let runtime = runtime(1);
+    let (tell, told) = channel();
+    let target = echo(&runtime, tell);
+    for number in 0..10 {
+        let target = target.clone();
+        let body = move |turn: &mut Turn<'_>| {
+            let target = target.clone();
+            turn.join(|turn| turn.submit(move |_| target.hand_off(number).unwrap()), |_| ());
+            Step::End(())
+        };
+        runtime.strand().start(body).unwrap().1.join().unwrap();
         assert_eq!(told.next(), number);
     }
 }

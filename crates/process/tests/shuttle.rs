@@ -108,25 +108,24 @@ fn two_that_link_to_each_other_while_one_fails_both_end() {
 }
 
 #[test]
-fn unlinked_or_not_while_the_other_fails_nothing_is_left() {
+fn unlinked_while_the_other_fails_hears_nothing_of_it() {
     check(|| {
         let runtime = runtime();
         let other = failing(&runtime);
         let pid = other.pid();
-        let (tell, told) = channel();
+        let ((tell, told), (tell_other, told_other)) = (channel(), channel());
         let untied = runtime.spawn_process(move |mut ctx: Context<()>| async move {
             ctx.link(pid);
             ctx.unlink(pid);
             ctx.receive().await;
         });
         let untied = untied.unwrap();
-        watch(&runtime, untied.clone(), tell.clone());
-        watch(&runtime, other.clone(), tell);
+        watch(&runtime, untied.clone(), tell);
+        watch(&runtime, other.clone(), tell_other);
         let _ = other.send(());
         let _ = untied.send(());
-        for _ in 0..2 {
-            told.recv().unwrap();
-        }
+        assert_eq!(told.recv().unwrap(), ExitReason::Normal);
+        assert_eq!(told_other.recv().unwrap(), error());
         runtime.shutdown();
     });
 }
@@ -156,6 +155,34 @@ fn monitored_while_it_is_killed_is_told_of_once() {
             let (same, reason) = told.recv().unwrap();
             assert!(same && [ExitReason::Killed, ExitReason::NoProcess].contains(&reason));
         }
+        runtime.shutdown();
+    });
+}
+
+#[test]
+fn monitored_while_it_sends_and_exits_is_told_of_behind_its_messages() {
+    check(|| {
+        let runtime = runtime();
+        let (tell, told) = channel();
+        let watcher = runtime.spawn_process(move |mut ctx: Context<u32>| async move {
+            let own = ctx.addr();
+            let builder = ctx.process().detached();
+            let other = builder.spawn(move |mut ctx: Context<()>| async move {
+                ctx.receive().await;
+                own.send(1).unwrap();
+                own.send(2).unwrap();
+            });
+            let other = other.unwrap();
+            ctx.monitor(other.pid());
+            other.send(()).unwrap();
+            let mut read = Vec::new();
+            while let Event::Message(number) = ctx.event().await {
+                read.push(number);
+            }
+            tell.send(read).unwrap();
+        });
+        watcher.unwrap();
+        assert_eq!(told.recv().unwrap(), [1, 2]);
         runtime.shutdown();
     });
 }

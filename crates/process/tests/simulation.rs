@@ -154,12 +154,9 @@ fn kills_reach_everyone_who_is_tied_to_the_victim() {
 
 #[test]
 fn handlers_run_in_simulation_and_may_be_slow() {
-    use process::{InitContext, Process, ProcessError, StepOutput};
+    use process::{Process, ProcessError, StepOutput};
     struct Asks(Arc<Mutex<Vec<u64>>>);
     impl Process for Asks {
-        fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
-            Ok(())
-        }
         fn step(
             &mut self,
             events: &mut Vec<Event<Payload>>,

@@ -117,9 +117,6 @@ fn panics_in_init_step_and_close_are_exits_with_their_text() {
 
     struct BadClose;
     impl Process for BadClose {
-        fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
-            Ok(())
-        }
         fn step(
             &mut self,
             _: &mut Vec<Event<Payload>>,
@@ -359,10 +356,6 @@ fn one_that_continues_lets_others_run_in_between() {
 struct ChangesItsMind(Sender<Result<Payload, String>>, bool);
 
 impl Process for ChangesItsMind {
-    fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
-        Ok(())
-    }
-
     fn step(
         &mut self,
         events: &mut Vec<Event<Payload>>,

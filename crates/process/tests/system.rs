@@ -5,9 +5,10 @@ mod common;
 use std::time::Duration;
 
 use common::{channel, idler, runtime};
+use kernel::Runtime;
 use process::{
-    Context, MailboxKind, Payload, Pid, ProcessState, Processes, Reply, SendError, SpawnError,
-    block_on,
+    Context, ExitReason, MailboxKind, Payload, Pid, ProcessState, Processes, Reply, SendError,
+    SpawnError, block_on,
 };
 
 #[test]
@@ -183,16 +184,32 @@ fn stopping_asks_then_kills_and_counts() {
     assert_eq!(refused.unwrap_err(), SpawnError::Stopping);
 }
 
+/// One that stops the others neither asks itself to end, nor waits for itself, nor kills itself.
 #[test]
 fn a_process_may_stop_all_the_others() {
-    let runtime = runtime(1);
-    for _ in 0..3 {
-        idler(&runtime);
+    for deaf in [0, 2] {
+        let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+        for _ in 0..3 {
+            idler(&simulation);
+        }
+        for _ in 0..deaf {
+            let deaf = simulation.spawn_process(|ctx: Context<()>| async move {
+                std::future::pending::<()>().await;
+                drop(ctx);
+            });
+            deaf.unwrap();
+        }
+        let limit = Duration::from_secs(5);
+        let (tell, told) = channel();
+        let stopper = simulation.spawn_process(move |ctx: Context<()>| async move {
+            let report = ctx.runtime().stop_processes(limit).await;
+            tell.send((report, ctx.is_cancelled(), ctx.runtime().now() < limit)).unwrap();
+        });
+        let stopper = stopper.unwrap();
+        simulation.run();
+        let (report, cancelled, in_time) = told.next();
+        assert_eq!((report.orderly, report.failed, report.killed, report.left), (3, 0, deaf, 0));
+        assert_eq!((cancelled, in_time), (false, deaf == 0));
+        assert_eq!(stopper.exit_reason(), Some(ExitReason::Normal));
     }
-    let (tell, told) = channel();
-    let stopper = runtime.spawn_process(move |ctx: Context<()>| async move {
-        tell.send(ctx.runtime().stop_processes(Duration::from_secs(5)).await).unwrap();
-    });
-    stopper.unwrap();
-    assert_eq!(told.next().orderly, 3);
 }

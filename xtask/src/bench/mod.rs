@@ -6,6 +6,7 @@
 
 mod areas;
 mod callgrind;
+mod chart;
 mod foreign;
 mod machine;
 mod measure;
@@ -29,6 +30,8 @@ use self::{
 const OPTIONS: &str = "\
 Options:
   --json <FILE>    write the results as a list of objects
+  --growth-svg <FILE>
+                   draw how the cost grows, from the workloads growth_<number>
   --quick          three rounds of smaller runs instead of five
   --only <TEXT>    only the workloads whose name contains this; may be repeated
   --no-peers       ours alone
@@ -49,6 +52,7 @@ fn usage() -> String {
 struct Options {
     area: String,
     json: Option<PathBuf>,
+    growth_svg: Option<PathBuf>,
     quick: bool,
     only: Vec<String>,
     no_peers: bool,
@@ -63,6 +67,7 @@ impl Options {
             let mut value = || words.next().with_context(|| format!("{word} needs a value"));
             match word.as_str() {
                 "--json" => options.json = Some(value()?.into()),
+                "--growth-svg" => options.growth_svg = Some(value()?.into()),
                 "--only" => options.only.push(value()?.clone()),
                 "--quick" => options.quick = true,
                 "--no-peers" => options.no_peers = true,
@@ -117,6 +122,9 @@ fn measure(area: &'static Area, options: &Options) -> Result<()> {
     machine::warn_if_busy("after the last run");
     if let Some(file) = &options.json {
         output::write(file, &options.area, &rows)?;
+    }
+    if let Some(file) = &options.growth_svg {
+        chart::write(file, &rows)?;
     }
     Ok(())
 }

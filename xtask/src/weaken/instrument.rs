@@ -35,7 +35,7 @@ pub(crate) fn module(sites: usize) -> String {
     HELPER.replace("SITES", &sites.to_string())
 }
 
-const HELPER: &str = r#"//! Which single ordering of the kernel is weakened in this run?
+const HELPER: &str = r#"//! Which single ordering is weakened in this run?
 
 use crate::sync::atomic::{self, Ordering};
 use std::{env, fs::OpenOptions, io::Write, sync::OnceLock, sync::atomic::AtomicBool};

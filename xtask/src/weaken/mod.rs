@@ -1,6 +1,6 @@
 //! `cargo xtask models --weaken`: is there a model that fails for each ordering of ours?
 //!
-//! 1. [`sites`] finds every Acquire, Release, AcqRel and fence in the kernel's sources.
+//! 1. [`sites`] finds every Acquire, Release, AcqRel and fence in the sources of a crate.
 //! 2. [`instrument`] makes one binary of them, in a scratch copy, in which any one can be
 //!    weakened at run time.
 //! 3. Every model runs unchanged: it must pass, and leaves a list of the sites it comes by.
@@ -26,6 +26,7 @@ use crate::{
     binary::{Binary, Checker, Ending},
     scratch::{self, Scratch},
     shell,
+    subject::Subject,
 };
 use sites::Site;
 use table::{Row, Verdict};
@@ -41,14 +42,47 @@ struct Model {
 }
 
 pub(crate) fn run(only: Option<&str>, write: bool, also: Option<&Path>) -> Result<()> {
+    let (mut bad, mut tried) = (0, 0);
+    let mut tables = String::new();
+    for subject in Subject::ALL {
+        let sites = find_sites(subject)?;
+        if !sites.iter().any(|site| is_chosen(subject, site, only)) {
+            continue;
+        }
+        let rows = weaken(subject, &sites, only)?;
+        tried += rows.len();
+        bad += rows.iter().filter(|row| !row.verdict.is_fine()).count();
+        let table = table::markdown(&rows);
+        if write {
+            let document = shell::root().join("docs/architecture.md");
+            table::write_between_markers(&document, subject.name(), &table)?;
+        }
+        tables.push_str(&table);
+    }
+    if let Some(file) = also {
+        fs::write(file, &tables).with_context(|| format!("could not write {}", file.display()))?;
+    }
+    if bad > 0 {
+        bail!("{bad} orderings can be weakened, and no model notices");
+    }
+    if tried == 0 {
+        bail!("nothing was weakened: no site fits --only");
+    }
+    Ok(())
+}
+
+/// Weakens the sites of one crate, one after the other.
+fn weaken<'a>(subject: Subject, sites: &'a [Site], only: Option<&str>) -> Result<Vec<Row<'a>>> {
     let start = Instant::now();
-    let sites = find_sites()?;
-    let scratch = Scratch::new("weaken")?;
-    put_instruments(&scratch, &sites)?;
-    println!("{} sites; building the models once, with all of them instrumented", sites.len());
+    let scratch = Scratch::new("weaken", subject)?;
+    put_instruments(&scratch, sites)?;
+    println!(
+        "{subject}: {} sites; building the models, with all of them instrumented",
+        sites.len()
+    );
     let binary = Binary::build(&scratch, Checker::Loom, "lib")?;
     let models = baseline(&binary, &scratch)?;
-    let rows = weaken_each(&binary, &scratch, &sites, &models, only)?;
+    let rows = weaken_each(&binary, &scratch, sites, &models, only)?;
 
     println!();
     for row in &rows {
@@ -57,30 +91,22 @@ pub(crate) fn run(only: Option<&str>, write: bool, also: Option<&Path>) -> Resul
     let bad = rows.iter().filter(|row| !row.verdict.is_fine()).count();
     let excused = rows.iter().filter(|row| matches!(row.verdict, Verdict::Excused(_))).count();
     println!(
-        "\n{} changes, {} caught, {excused} excused, {bad} not caught, in {:.0} s",
+        "\n{subject}: {} changes, {} caught, {excused} excused, {bad} not caught, in {:.0} s\n",
         rows.len(),
         rows.len() - bad - excused,
         start.elapsed().as_secs_f64()
     );
-    let table = table::markdown(&rows);
-    if let Some(file) = also {
-        fs::write(file, &table).with_context(|| format!("could not write {}", file.display()))?;
-    }
-    if write {
-        table::write_between_markers(&shell::root().join("docs/architecture.md"), &table)?;
-    }
-    if bad > 0 {
-        bail!("{bad} orderings can be weakened, and no model notices");
-    }
-    if rows.is_empty() {
-        bail!("nothing was weakened: no site fits --only");
-    }
-    Ok(())
+    Ok(rows)
 }
 
-fn find_sites() -> Result<Vec<Site>> {
+fn is_chosen(subject: Subject, site: &Site, only: Option<&str>) -> bool {
+    let place = format!("{subject}/{}:{} {}", site.file.display(), site.line, site.function);
+    only.is_none_or(|only| place.contains(only))
+}
+
+fn find_sites(subject: Subject) -> Result<Vec<Site>> {
     let mut found = Vec::new();
-    for (file, text) in scratch::kernel_sources()? {
+    for (file, text) in scratch::sources(subject)? {
         if !sites::is_test_file(&file) {
             found.extend(sites::find(&file, &text)?);
         }
@@ -90,7 +116,7 @@ fn find_sites() -> Result<Vec<Site>> {
 
 /// Rewrites the copy's sources so that each site can be weakened from outside.
 fn put_instruments(scratch: &Scratch, sites: &[Site]) -> Result<()> {
-    for (file, text) in scratch::kernel_sources()? {
+    for (file, text) in scratch::sources(scratch.subject())? {
         let here: Vec<(usize, &Site)> = sites
             .iter()
             .enumerate()
@@ -109,7 +135,7 @@ fn put_instruments(scratch: &Scratch, sites: &[Site]) -> Result<()> {
 fn baseline(binary: &Binary, scratch: &Scratch) -> Result<Vec<Model>> {
     let names = binary.list("models")?;
     if names.is_empty() {
-        bail!("the kernel has no models");
+        bail!("{} has no models", scratch.subject());
     }
     println!("{} models, first unchanged", names.len());
     let models = in_parallel(&names, |worker, name| {
@@ -141,10 +167,7 @@ fn weaken_each<'a>(
     let changes: Vec<(usize, &Site, &'static str)> = sites
         .iter()
         .enumerate()
-        .filter(|(_, site)| {
-            let name = format!("{}:{} {}", site.file.display(), site.line, site.function);
-            only.is_none_or(|only| name.contains(only))
-        })
+        .filter(|(_, site)| is_chosen(scratch.subject(), site, only))
         .flat_map(|(n, site)| site.kind.weaker().iter().map(move |weaker| (n, site, *weaker)))
         .collect();
     println!("{} changes to try", changes.len());

@@ -1,4 +1,4 @@
-//! Where does the kernel's source ask for an ordering that could be weaker?
+//! Where does a crate's source ask for an ordering that could be weaker?
 //!
 //! A site is an `Acquire`, `Release` or `AcqRel` in the body of a function, or a call of
 //! `fence`. Imports, attributes, enums, and everything in `mod tests` and `mod models` are not.
@@ -17,7 +17,7 @@ use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
-    /// Relative to the kernel's folder.
+    /// Relative to the crate's folder.
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
     pub(crate) function: String,

@@ -6,9 +6,6 @@ use anyhow::{Context, Result};
 
 use super::sites::Site;
 
-pub(crate) const BEGIN: &str = "<!-- weaken:begin -->";
-pub(crate) const END: &str = "<!-- weaken:end -->";
-
 pub(crate) struct Row<'a> {
     pub(crate) site: &'a Site,
     pub(crate) weaker: &'static str,
@@ -84,18 +81,23 @@ pub(crate) fn markdown(rows: &[Row<'_>]) -> String {
     text
 }
 
-/// Replaces what stands between the markers.
-pub(crate) fn write_between_markers(file: &Path, table: &str) -> Result<()> {
+/// Replaces what stands between the markers of this name.
+pub(crate) fn write_between_markers(file: &Path, name: &str, table: &str) -> Result<()> {
     let text = fs::read_to_string(file).with_context(|| format!("no {}", file.display()))?;
-    let text = replace_between_markers(&text, table)
-        .with_context(|| format!("{} has no {BEGIN} and {END}", file.display()))?;
+    let text = replace_between_markers(&text, name, table)
+        .with_context(|| format!("{} has no {}", file.display(), markers(name).join(" and ")))?;
     fs::write(file, text)?;
     Ok(())
 }
 
-fn replace_between_markers(text: &str, table: &str) -> Option<String> {
-    let begin = text.find(BEGIN)? + BEGIN.len();
-    let end = begin + text[begin..].find(END)?;
+fn markers(name: &str) -> [String; 2] {
+    ["begin", "end"].map(|which| format!("<!-- weaken:{name}:{which} -->"))
+}
+
+fn replace_between_markers(text: &str, name: &str, table: &str) -> Option<String> {
+    let [first, last] = markers(name);
+    let begin = text.find(&first)? + first.len();
+    let end = begin + text[begin..].find(&last)?;
     Some(format!("{}\n{table}{}", &text[..begin], &text[end..]))
 }
 
@@ -106,10 +108,11 @@ mod tests {
 
     #[test]
     fn only_what_stands_between_the_markers_changes() {
-        let text = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let new = replace_between_markers(&text, "| new |\n").unwrap();
-        assert_eq!(new, format!("before\n{BEGIN}\n| new |\n{END}\nafter\n"));
-        assert!(replace_between_markers("no markers", "x").is_none());
+        let [begin, end] = markers("kernel");
+        let text = format!("before\n{begin}\nold\n{end}\nafter\n");
+        let new = replace_between_markers(&text, "kernel", "| new |\n").unwrap();
+        assert_eq!(new, format!("before\n{begin}\n| new |\n{end}\nafter\n"));
+        assert!(replace_between_markers(&text, "process", "x").is_none());
     }
 
     #[test]

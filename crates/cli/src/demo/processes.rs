@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use shiftwork::process::{
-    Addr, Backoff, ChildSpec, Context, Event, InitContext, MailboxKind, Payload, Process,
-    ProcessError, Processes, Reply, SpawnError, StepOutput, Supervisor, SupervisorError,
+    Addr, Backoff, ChildSpec, Context, Event, MailboxKind, Payload, Process, ProcessError,
+    Processes, Reply, SpawnError, StepOutput, Supervisor, SupervisorError,
 };
 
 use super::{
@@ -118,10 +118,6 @@ struct Metronome {
 }
 
 impl Process for Metronome {
-    fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
-        Ok(())
-    }
-
     fn step(
         &mut self,
         events: &mut Vec<Event<Payload>>,

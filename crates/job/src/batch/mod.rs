@@ -6,7 +6,7 @@ pub(crate) mod node;
 pub(crate) mod shape;
 pub(crate) mod typed;
 
-use std::{any::Any, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     about::{About, Kept},
@@ -78,8 +78,6 @@ pub struct Batch {
     pub(crate) timed: bool,
     pub(crate) some_resumable: bool,
     pub(crate) layout: Option<Arc<Layout>>,
-    /// What its jobs use, for as long as they have not ended.
-    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The bodies: each of a type of its own, or all of one.
@@ -157,7 +155,6 @@ impl Batch {
             timed: false,
             some_resumable: false,
             layout: None,
-            context: None,
         }
     }
 
@@ -194,45 +191,6 @@ impl Batch {
         self.words.push(Word::new(0));
         self.layout = None;
         self.len() as u32 - 1
-    }
-
-    /// Adds a job of which this is said.
-    #[inline]
-    pub(crate) fn push_kept<B: Body>(&mut self, body: B, kept: Kept) {
-        let index = self.push(body, None);
-        self.kept.resize(index as usize, Kept::default());
-        self.kept.push(kept);
-    }
-
-    /// Keeps something for as long as a job has not ended.
-    pub(crate) fn keep(&mut self, context: Arc<dyn Any + Send + Sync>) {
-        self.context = Some(context);
-    }
-
-    /// Adds dependencies of which each is on a job that was added before.
-    pub(crate) fn connect_forward(&mut self, mut edges: Vec<Edge>) {
-        self.layout = None;
-        for (before, index) in &edges {
-            debug_assert!(before < index, "it waits for one that comes later");
-            self.words[*index as usize].expect_one_more();
-        }
-        if self.edges.is_empty() {
-            self.edges = edges;
-        } else {
-            self.edges.append(&mut edges);
-        }
-    }
-
-    /// Takes the bodies back.
-    ///
-    /// # Safety
-    /// All of them are of this type.
-    pub(crate) unsafe fn into_bodies<B: Body>(self) -> Vec<B> {
-        let Content::Mixed(mut bodies) = self.cells else { return Vec::new() };
-        // SAFETY: by the caller's promise; the batch was not submitted.
-        let mut all: Vec<B> = std::iter::from_fn(|| unsafe { bodies.pop() }).collect();
-        all.reverse();
-        all
     }
 
     /// Makes a job of this batch wait for another: one of the batch, whichever was added first, or
@@ -336,6 +294,16 @@ impl Batch {
         batch.layout = Some(layout.clone());
         batch.cells = cells;
         batch
+    }
+
+    /// A batch of jobs that wait for so many others each, by these dependencies on jobs before them.
+    /// Its content is still to come: see [`Pool::take_with`](crate::Pool::take_with).
+    pub(crate) fn hollow(words: Vec<Word>, edges: Vec<Edge>, kept: Vec<Kept>) -> Batch {
+        debug_assert!(
+            edges.iter().all(|(before, index)| before < index),
+            "it could wait for itself"
+        );
+        Batch { words, edges, kept, ..Batch::new() }
     }
 
     /// Finds ids that are there twice, and dependencies by id on jobs of this batch.

@@ -38,7 +38,7 @@ pub(crate) mod typed;
 pub(crate) mod watch;
 pub(crate) mod word;
 
-use std::{any::Any, mem, ops::Range, ptr::NonNull, sync::Arc};
+use std::{mem, ops::Range, ptr::NonNull, sync::Arc};
 
 use kernel::{Handle, Timer};
 
@@ -76,8 +76,6 @@ pub(crate) struct Parts {
     pub(crate) on_failure: OnFailure,
     /// What failed in other batches does not count.
     pub(crate) forgiving: bool,
-    /// What its jobs use.
-    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
     /// Every job is timed, however many there are.
     pub(crate) timed: bool,
     /// Whether anybody can ask for the end of one of its jobs.
@@ -100,8 +98,6 @@ pub(crate) struct Core {
     times: Times,
     on_failure: OnFailure,
     forgiving: bool,
-    /// What its jobs use: it stays as long as one has not ended (rule 2).
-    context: Option<Arc<dyn Any + Send + Sync>>,
     watched: bool,
     cancelled: AtomicBool,
     ended: AtomicBool,
@@ -139,7 +135,6 @@ impl Core {
             ids,
             on_failure,
             forgiving,
-            context,
             timed,
             watched,
         } = parts;
@@ -158,7 +153,6 @@ impl Core {
             ids,
             on_failure,
             forgiving,
-            context,
             watched,
             cancelled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -292,7 +286,5 @@ impl Drop for Core {
         // An executor, or what it holds. A worker that drops it has others to serve.
         let cells = mem::replace(&mut self.cells, Cells::Mixed(Box::default()));
         cell::contain(|| drop(cells));
-        let context = self.context.take();
-        cell::contain(|| drop(context));
     }
 }

@@ -123,6 +123,16 @@ impl PoolBuilder {
         self
     }
 
+    /// Where reports go, instead of standard error: a job that keeps its worker for very long while
+    /// others wait.
+    pub fn on_report(
+        mut self,
+        reporter: impl Fn(&kernel::Report) + Send + Sync + 'static,
+    ) -> PoolBuilder {
+        self.kernel = self.kernel.on_report(reporter);
+        self
+    }
+
     /// Records what the kernel does from the start, and keeps so many events per worker.
     pub fn record(mut self, events_per_worker: usize) -> PoolBuilder {
         self.kernel = self.kernel.record(events_per_worker);

@@ -16,7 +16,7 @@ use std::{
 use crate::{
     about::{About, JobInfo, Kept, nanos},
     batch::{
-        Batch, UNNAMED,
+        Batch, Content, UNNAMED,
         handle::BatchHandle,
         node::{After, Outside},
     },
@@ -112,9 +112,20 @@ impl Pool {
         }
     }
 
+    /// Submits a batch whose content is made only if nothing is wrong with it.
+    pub(crate) fn take_with(
+        &self,
+        mut batch: Batch,
+        content: impl FnOnce() -> Content,
+    ) -> Result<Arc<Core>, Error> {
+        let ticket = self.prepare(&mut batch)?;
+        batch.cells = content();
+        Ok(self.launch(batch, ticket))
+    }
+
     /// Checks all that can be wrong, and takes the places for its jobs. A panic of the prioritizer or
     /// the affinity passes through, and leaves nothing behind.
-    pub(crate) fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
+    fn prepare(&self, batch: &mut Batch) -> Result<Ticket, Error> {
         let shared = self.shared();
         if self.handle.refuses() {
             return Err(Error::Stopped);
@@ -193,7 +204,6 @@ impl Pool {
         let Ticket { number, kept, needs } = ticket;
         let Batch {
             forgiving,
-            context,
             ticket,
             mut words,
             cells,
@@ -219,7 +229,6 @@ impl Pool {
             on_failure,
             timed,
             forgiving,
-            context,
             watched: ticket != UNNAMED,
         };
         let core = Core::new(parts, number, shared, &self.handle);

@@ -16,6 +16,8 @@ pub(super) struct Edges<'a> {
     now: u32,
     /// One more than the last of its batch that it waits for; 0 if it waits for none.
     reach: u32,
+    /// Where its edges begin.
+    from: usize,
     /// For each, who was the last to wait for it.
     waited: Vec<u32>,
     waited_outside: SeededMap<Place, u32>,
@@ -29,6 +31,7 @@ impl<'a> Edges<'a> {
             live,
             now: 0,
             reach: 0,
+            from: 0,
             waited: vec![NONE; transactions],
             waited_outside: SeededMap::default(),
         }
@@ -43,6 +46,7 @@ impl<'a> Edges<'a> {
     pub(super) fn begin(&mut self, index: u32) {
         self.now = index;
         self.reach = 0;
+        self.from = self.inside.len();
     }
 
     /// It waits for this one.
@@ -62,6 +66,12 @@ impl<'a> Edges<'a> {
         {
             self.outside.push((self.now, before));
         }
+    }
+
+    /// How many of its batch it waits for.
+    #[inline]
+    pub(super) fn count(&self) -> u32 {
+        (self.inside.len() - self.from) as u32
     }
 
     /// Whether it waits for this one of its batch, or for one after it.

@@ -128,8 +128,8 @@ impl<R: 'static, E: 'static> Receipts<R, E> {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] inside a job of the same pool, and in a simulation.
-    pub fn wait(&self) -> Result<BatchProgress, Error> {
-        BatchHandle::new(self.core.clone()).wait()
+    pub fn wait(&self) -> Result<(), Error> {
+        BatchHandle::new(self.core.clone()).wait().map(drop)
     }
 
     /// Ready when all have ended.

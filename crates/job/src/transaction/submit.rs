@@ -5,55 +5,28 @@ use std::{
     fmt,
     hash::Hash,
     panic::{self, AssertUnwindSafe},
-    ptr::NonNull,
-    sync::Arc,
 };
 
 use crate::{
-    batch::Batch,
-    body::{Body, Turned},
+    batch::{Batch, Content},
     context::Context,
     error::Error,
+    graph::{
+        typed::{Payloads, TypedCells},
+        word::Word,
+    },
     job::Executor,
     pool::Pool,
     transaction::{
-        chain::NONE,
+        chain::{Chain, NONE},
         edges::Edges,
         ledger::{Ledger, TransactionId, Undeclared},
         order::{Order, by_price},
         past::Place,
         receipts::{Receipts, Sent},
+        waiting::Slots,
     },
 };
-
-/// A payload, and the executor that all of the batch share.
-pub(super) struct Execute<T, F> {
-    payload: T,
-    /// The batch keeps it, and stays until its last job has ended.
-    executor: NonNull<F>,
-}
-
-// SAFETY: the payload is sent, and the executor shared, which both may be.
-unsafe impl<T: Send, F: Sync> Send for Execute<T, F> {}
-
-impl<T, F, R, E> Body for Execute<T, F>
-where
-    T: Send + 'static,
-    F: Fn(T) -> Result<R, E> + Send + Sync + 'static,
-    R: Send + Sync + 'static,
-    E: fmt::Display + Send + Sync + 'static,
-{
-    type Output = R;
-    type Error = E;
-    const RESUMABLE: bool = false;
-
-    #[inline]
-    fn turn(self, _: &mut Context<'_, '_>) -> Turned<Self> {
-        // SAFETY: the job has not ended, so its batch stays, and with it the executor.
-        let execute = unsafe { self.executor.as_ref() };
-        Turned::Done(execute(self.payload))
-    }
-}
 
 impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
     /// Puts all that is due in line, as one batch. What is held back stays.
@@ -74,23 +47,30 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
             Order::Given => None,
             Order::Price => Some(by_price(&self.line, &self.waiting, &mut self.chains)),
         };
-        let sorted = sorted.as_deref();
-        let mut batch = self.put_together(sorted, &executor.execute);
+        let batch = self.put_together(sorted.as_deref());
+        let order = sorted.as_deref().unwrap_or(&self.line);
+        let content = || {
+            let payload = |slot| self.waiting.get_mut(slot).payload.take().expect("it waits");
+            let payloads = order.iter().copied().map(payload).collect();
+            let execute = executor.execute.clone();
+            let execute = move |payload: T, _: &mut Context<'_, '_>| execute(payload);
+            let cells = TypedCells::<T, R, E, _>::new(execute, payloads);
+            Content::Typed(Payloads::new(Box::new(cells)))
+        };
         // The pool's prioritizer is foreign code: also if it panics, they are still due.
-        let ticket = match panic::catch_unwind(AssertUnwindSafe(|| pool.prepare(&mut batch))) {
-            Ok(Ok(ticket)) => ticket,
+        let taken = panic::catch_unwind(AssertUnwindSafe(|| pool.take_with(batch, content)));
+        let core = match taken {
+            Ok(Ok(core)) => core,
             Ok(Err(error)) => {
-                self.put_back::<F, R, E>(sorted, batch);
+                Self::forget_order(&mut self.chains, &self.waiting, order);
                 return Err(error);
             }
             Err(payload) => {
-                self.put_back::<F, R, E>(sorted, batch);
+                Self::forget_order(&mut self.chains, &self.waiting, order);
                 panic::resume_unwind(payload);
             }
         };
-        let core = pool.launch(batch, ticket);
         let batch = self.past.push(&core);
-        let order = sorted.unwrap_or(&self.line);
         let mut sent = Vec::with_capacity(order.len());
         for (index, slot) in (0u32..).zip(order) {
             let one = self.waiting.get(*slot);
@@ -101,53 +81,34 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
                 chain.at = NONE;
             }
             self.keys -= one.terms.size();
-            sent.push(Sent {
-                id: TransactionId(one.id),
-                sender: one.terms.sender,
-                nonce: one.terms.nonce,
-            });
+            let (id, sender) = (TransactionId(one.id), one.terms.sender);
+            sent.push(Sent { id, sender, nonce: one.terms.nonce });
         }
         self.waiting.remove_all(order);
         self.line.clear();
         Ok(Receipts::new(core, sent.into_boxed_slice()))
     }
 
-    /// The batch was not taken: the payloads go back to where they waited.
+    /// The batch was not taken: no chain has a last one in it.
     #[cold]
-    fn put_back<F, R, E>(&mut self, sorted: Option<&[u32]>, batch: Batch)
-    where
-        F: Fn(T) -> Result<R, E> + Send + Sync + 'static,
-        R: Send + Sync + 'static,
-        E: fmt::Display + Send + Sync + 'static,
-    {
-        // SAFETY: `put_together` made all of them so.
-        let bodies = unsafe { batch.into_bodies::<Execute<T, F>>() };
-        for (slot, body) in sorted.unwrap_or(&self.line).iter().zip(bodies) {
-            let one = self.waiting.get_mut(*slot);
-            one.payload = Some(body.payload);
-            self.chains[one.chain as usize].at = NONE;
+    fn forget_order(chains: &mut [Chain], waiting: &Slots<T, K>, order: &[u32]) {
+        for slot in order {
+            chains[waiting.get(*slot).chain as usize].at = NONE;
         }
     }
 
-    /// A batch of what is due, in this order or as it became so. The payloads go with it, and each
-    /// chain knows the index of its last.
-    fn put_together<F, R, E>(&mut self, sorted: Option<&[u32]>, executor: &Arc<F>) -> Batch
-    where
-        F: Fn(T) -> Result<R, E> + Send + Sync + 'static,
-        R: Send + Sync + 'static,
-        E: fmt::Display + Send + Sync + 'static,
-    {
+    /// A batch of what is due, in this order or as it became so. Each chain then knows the index of
+    /// its last.
+    fn put_together(&mut self, sorted: Option<&[u32]>) -> Batch {
         let Ledger { line, waiting, chains, conflicts, past, .. } = self;
         let order = sorted.unwrap_or(line);
         let live = past.open(conflicts);
         conflicts.reset(self.keys);
         let mut edges = Edges::new(order.len(), &live);
-        let mut batch = Batch::with_capacity(order.len()).on_failure(self.on_failure);
+        let mut words = Vec::with_capacity(order.len());
+        let mut kept = Vec::with_capacity(order.len());
         for (index, slot) in (0u32..).zip(order) {
-            let one = waiting.get_mut(*slot);
-            let payload = one.payload.take().expect("it waits");
-            let body = Execute { payload, executor: NonNull::from(&**executor) };
-            batch.push_kept(body, one.terms.kept());
+            let one = waiting.get(*slot);
             edges.begin(index);
             let chain = &mut chains[one.chain as usize];
             match (chain.at, chain.last) {
@@ -161,11 +122,12 @@ impl<T: Send + 'static, K: Copy + Eq + Hash> Ledger<T, K> {
             } else if self.undeclared == Undeclared::Alone {
                 conflicts.alone(index, past, &mut edges);
             }
+            words.push(Word::new(edges.count()));
+            kept.push(one.terms.kept());
         }
         let Edges { inside, outside, .. } = edges;
-        batch.connect_forward(inside);
+        let mut batch = Batch::hollow(words, inside, kept).on_failure(self.on_failure);
         batch.open.extend(outside.into_iter().map(|(index, place)| (index, live.name(place))));
-        batch.keep(executor.clone());
         batch.forgiving = true;
         batch
     }

@@ -15,6 +15,9 @@ const PER_GAS: u64 = 10;
 /// What the call of a contract adds.
 const CALL: u64 = 200_000;
 
+/// Room for so many keys is made at first.
+const KEYS_USUAL: usize = 4;
+
 /// What a transaction does, as far as its duration is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Kind {
@@ -130,32 +133,19 @@ impl<T, K> Transaction<T, K> {
 
     /// Declares what it reads, in addition to what was said before. What is not named here or in
     /// [`writes`](Transaction::writes) it does not touch.
-    pub fn reads(mut self, keys: impl Into<Vec<K>>) -> Transaction<T, K> {
-        let mut reads = keys.into();
+    pub fn reads(mut self, keys: impl IntoIterator<Item = K>) -> Transaction<T, K> {
         let terms = &mut self.terms;
         let writes = terms.keys.split_off(terms.reads);
-        if terms.keys.is_empty() {
-            terms.keys = reads;
-        } else {
-            terms.keys.append(&mut reads);
-        }
+        terms.extend(keys);
         terms.reads = terms.keys.len();
         terms.keys.extend(writes);
-        terms.declared = true;
         self
     }
 
     /// Declares what it writes, in addition to what was said before. Its sender's account is not
     /// written unless it is named.
-    pub fn writes(mut self, keys: impl Into<Vec<K>>) -> Transaction<T, K> {
-        let mut writes = keys.into();
-        let terms = &mut self.terms;
-        if terms.keys.is_empty() {
-            terms.keys = writes;
-        } else {
-            terms.keys.append(&mut writes);
-        }
-        terms.declared = true;
+    pub fn writes(mut self, keys: impl IntoIterator<Item = K>) -> Transaction<T, K> {
+        self.terms.extend(keys);
         self
     }
 
@@ -201,6 +191,15 @@ impl<K> Terms<K> {
     #[inline]
     pub(super) fn sets(&self) -> (&[K], &[K]) {
         self.keys.split_at(self.reads)
+    }
+
+    fn extend(&mut self, keys: impl IntoIterator<Item = K>) {
+        if self.keys.capacity() == 0 {
+            // Mostly there are few of both, and then they need room once.
+            self.keys.reserve(KEYS_USUAL);
+        }
+        self.keys.extend(keys);
+        self.declared = true;
     }
 
     #[inline]

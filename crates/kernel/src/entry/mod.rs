@@ -1,11 +1,12 @@
-//! What stands in a queue: a strand, or a small job stored in place.
+//! What stands in a queue: a strand, a small job stored in place, or a branch of a turn.
 //!
 //! An entry is six words. A job's closure of up to [`INLINE`] bytes lies in the entry itself, so
 //! that submitting it allocates nothing; a larger one is boxed and the box lies in the entry. A
-//! strand's entry holds its pointer, and the strand's LINKED flag says that the entry exists.
+//! strand's entry holds its pointer, and the strand's LINKED flag says that the entry exists. That
+//! of a branch points to a frame on the stack of whoever waits for it (see [`crate::branch`]).
 //!
 //! An entry that is dropped without having been run (the runtime stopped) drops its closure, or
-//! ends its strand as stopped: nothing leaks and nobody waits for ever.
+//! ends its strand as stopped, or gives its branch back: nothing leaks and nobody waits for ever.
 //!
 //! On the way from a closure to the queue, and from the queue to the worker, an entry should be
 //! copied once: a copy of what was just written in smaller pieces stalls the processor for longer
@@ -17,6 +18,7 @@ mod lanes;
 use std::mem::{self, MaybeUninit};
 
 use crate::{
+    branch::Head,
     strand::{StrandRef, state::Pop},
     turn::Turn,
 };
@@ -66,6 +68,28 @@ impl Entry {
         lanes::assemble(None, payload, mem::size_of::<usize>())
     }
 
+    /// The entry of a strand, with the number of those that had arrived elsewhere before it.
+    #[inline(always)]
+    pub(crate) fn strand_since(strand: StrandRef, arrivals: usize) -> Entry {
+        let mut payload = Payload::uninit();
+        let words = payload.as_mut_ptr().cast::<usize>();
+        // SAFETY: the first two words of five.
+        unsafe {
+            words.write(strand.into_raw() as usize);
+            words.add(1).write(arrivals);
+        }
+        lanes::assemble(None, payload, 2 * mem::size_of::<usize>())
+    }
+
+    /// The number in an entry of [`Entry::strand_since`].
+    ///
+    /// # Safety
+    /// It is one.
+    pub(crate) unsafe fn arrivals(&self) -> usize {
+        // SAFETY: by the caller's promise.
+        unsafe { self.payload.as_ptr().cast::<usize>().add(1).read() }
+    }
+
     /// A job, in place if it fits.
     #[inline(always)]
     pub(crate) fn job<F: FnOnce(&mut Turn<'_>) + Send + 'static>(job: F) -> Entry {
@@ -83,6 +107,25 @@ impl Entry {
         // SAFETY: `job` and its callers have checked size and alignment.
         unsafe { payload.as_mut_ptr().cast::<F>().write(job) };
         lanes::assemble(Some(run_or_drop::<F>), payload, mem::size_of::<F>())
+    }
+
+    /// Writes the entry of a branch to where it will lie: usually nobody reads it.
+    ///
+    /// # Safety
+    /// `to` is the caller's. The branch has no other entry, and its frame is there as long as the
+    /// entry is.
+    #[inline(always)]
+    pub(crate) unsafe fn write_branch(to: *mut MaybeUninit<Entry>, branch: *const Head) {
+        let to = to.cast::<Entry>();
+        // SAFETY: by the caller's promise; the head's address is the first word of five.
+        unsafe {
+            (&raw mut (*to).job).write(Some(run_or_give_back));
+            (&raw mut (*to).payload).cast::<*const Head>().write(branch);
+        }
+    }
+
+    pub(crate) fn is_branch(&self) -> bool {
+        self.job.is_some_and(|job| std::ptr::fn_addr_eq(job, run_or_give_back as Job))
     }
 
     /// Looks what the entry is, without moving it. It is used up.
@@ -136,6 +179,19 @@ unsafe fn run_or_drop<F: FnOnce(&mut Turn<'_>)>(
     let job = unsafe { payload.cast::<F>().read() };
     if let Some(turn) = turn {
         job(turn);
+    }
+}
+
+/// SAFETY: `payload` holds what `Entry::write_branch` wrote, and nobody uses it afterwards.
+#[inline(never)] // One address, by which a branch is told from a job.
+unsafe fn run_or_give_back(payload: *mut Payload, turn: Option<&mut Turn<'_>>) {
+    // SAFETY: by the caller's promise.
+    let branch = unsafe { payload.cast::<*const Head>().read() };
+    match turn {
+        // SAFETY: the entry is in our hands, and used up.
+        Some(turn) => unsafe { Head::run(branch, turn) },
+        // SAFETY: as above.
+        None => unsafe { Head::give_back(branch) },
     }
 }
 

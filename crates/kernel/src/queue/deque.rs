@@ -142,12 +142,24 @@ impl<T> Deque<T> {
 
     #[inline(always)]
     pub(crate) fn push(&self, entry: T) {
+        // SAFETY: it is written whole.
+        unsafe { self.push_with(|slot| (*slot).as_mut_ptr().write(entry)) };
+    }
+
+    /// Pushes what `fill` writes to the slot it is given. Returns the entry's place.
+    ///
+    /// # Safety
+    /// `fill` writes an entry, and does nothing else.
+    #[inline(always)]
+    pub(crate) unsafe fn push_with(&self, fill: impl FnOnce(*mut MaybeUninit<T>)) -> usize {
         let bottom = self.bottom.get();
         if bottom == self.limit.get() {
             self.make_room(1);
         }
-        self.put(bottom, entry);
+        // Nobody else touches a slot above the bottom and below the limit (3).
+        self.slot(bottom).with_mut(fill);
         self.publish(bottom.wrapping_add(1));
+        bottom
     }
 
     /// Takes over `n` entries that came as a batch. `fill` writes one after the other, oldest
@@ -157,7 +169,7 @@ impl<T> Deque<T> {
         self.reserve(n);
         let bottom = self.bottom.get();
         for i in (0..n).rev() {
-            // As in `put`, nobody else touches these slots.
+            // As in `push_with`, nobody else touches these slots.
             self.slot(bottom.wrapping_add(i)).with_mut(&mut fill);
         }
         self.publish(bottom.wrapping_add(n));
@@ -175,13 +187,6 @@ impl<T> Deque<T> {
     fn slot(&self, index: usize) -> &Slot<T> {
         // SAFETY: the masked index is below the length of the ring, which only we replace.
         unsafe { self.slots.get().add(index & self.mask.get()).as_ref() }
-    }
-
-    /// Writes an entry above the bottom and below the limit.
-    #[inline(always)]
-    fn put(&self, index: usize, entry: T) {
-        // SAFETY: nobody else touches a slot above the bottom and below the limit (3).
-        self.slot(index).with_mut(|slot| unsafe { (*slot).as_mut_ptr().write(entry) });
     }
 
     #[inline(always)]
@@ -214,6 +219,18 @@ impl<T> Deque<T> {
         Some(self.slot(newest))
     }
 
+    /// The entry below the newest, left where it is. A thief may have taken it, but not changed its
+    /// bytes: good for guessing what comes soon, and for nothing else.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline(always)]
+    pub(crate) fn guess(&self) -> Option<NonNull<T>> {
+        let at = self.bottom.get().wrapping_sub(2);
+        if (at.wrapping_sub(self.ends.top.load(Relaxed)) as isize) < 0 {
+            return None;
+        }
+        NonNull::new(self.slot(at).with_mut(<*mut MaybeUninit<T>>::cast::<T>))
+    }
+
     /// Takes the last entry, or a thief was faster.
     #[cold]
     fn take_last(&self, last: usize) -> Option<&Slot<T>> {
@@ -224,6 +241,19 @@ impl<T> Deque<T> {
         self.bottom.set(above);
         self.ends.bottom.store(above, Relaxed);
         ours.then(|| self.slot(last))
+    }
+
+    /// Where the next entry will lie.
+    #[inline(always)]
+    pub(crate) fn next_place(&self) -> usize {
+        self.bottom.get()
+    }
+
+    /// Takes the entry that was pushed to `place`, if it is the newest, and leaves it in its slot.
+    /// An entry has that place for good: once a thief took it, nothing is pushed there again.
+    #[inline(always)]
+    pub(crate) fn take_back(&self, place: usize) -> bool {
+        self.bottom.get() == place.wrapping_add(1) && self.take_slot().is_some()
     }
 
     /// Takes the newest entry.
@@ -312,19 +342,25 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
+    /// A number that changes when the owner pushes or takes.
+    pub(crate) fn pace(&self) -> usize {
+        self.0.bottom.load(Relaxed)
+    }
+
     /// Takes the oldest entry.
     pub(crate) fn steal(&self) -> Option<T> {
         if self.is_empty() { None } else { self.0.steal(&self.0.ring.lock()) }
     }
 
     /// Takes half of the entries, from the far end: returns the oldest, and gives the others to
-    /// the caller's own deque, the older on top.
-    pub(crate) fn steal_half(&self, own: &Deque<T>) -> Option<T> {
+    /// the caller's own deque, the older on top. An entry that is to be run at once ends the
+    /// batch, and is the one that is returned.
+    pub(crate) fn steal_half(&self, own: &Deque<T>, at_once: impl Fn(&T) -> bool) -> Option<T> {
         if self.is_empty() {
             return None;
         }
         let mut batch: [MaybeUninit<T>; HALF_MAX] = [const { MaybeUninit::uninit() }; HALF_MAX];
-        let mut taken = 0;
+        let (mut taken, mut first) = (0, 0);
         {
             // The batch leaves the lock before it enters the other deque: two who steal from each
             // other do not wait for each other.
@@ -333,19 +369,25 @@ impl<T> Stealer<T> {
             while taken < half
                 && let Some(entry) = self.0.steal(&ring)
             {
+                let last = at_once(&entry);
                 batch[taken].write(entry);
                 taken += 1;
+                if last {
+                    first = taken - 1;
+                    break;
+                }
             }
         }
-        let mut batch = batch[..taken].iter();
-        let oldest = batch.next()?;
-        own.adopt(batch.len(), |to| {
-            let entry = batch.next().expect("it has so many");
+        let (before, rest) = batch[..taken].split_at(first);
+        let (chosen, after) = rest.split_first()?;
+        let mut others = before.iter().chain(after);
+        own.adopt(taken - 1, |to| {
+            let entry = others.next().expect("it has so many");
             // SAFETY: it is moved once, to a place of ours.
             unsafe { ptr::copy_nonoverlapping(entry, to, 1) };
         });
         // SAFETY: it was written, and is read once.
-        Some(unsafe { oldest.assume_init_read() })
+        Some(unsafe { chosen.assume_init_read() })
     }
 }
 
@@ -353,11 +395,11 @@ impl<T> Stealer<T> {
 pub(crate) const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 impl<T> super::line::Line<T> {
-    /// The next entry of the line; a batch behind it goes to `own`, oldest on top.
+    /// The next entry of the line; a batch behind it goes to `own`, oldest on top, `most` in all.
     #[inline]
-    pub(crate) fn take_batch(&self, own: &Deque<T>) -> Option<T> {
+    pub(crate) fn take_batch(&self, own: &Deque<T>, most: usize) -> Option<T> {
         own.reserve(BATCH);
-        self.take(BATCH, |batch| {
+        self.take(most.min(BATCH), |batch| {
             let oldest = batch.next();
             // SAFETY: `adopt` gives places of its own.
             own.adopt(batch.len(), |to| unsafe { batch.move_to(to) });

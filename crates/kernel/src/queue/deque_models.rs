@@ -126,13 +126,34 @@ fn thieves_do_not_share_an_entry() {
         let stealer = deque.stealer();
         let other = thread::spawn(move || {
             let own = Deque::new();
-            let oldest = stealer.steal_half(&own);
+            let oldest = stealer.steal_half(&own, |_| false);
             oldest.into_iter().chain(std::iter::from_fn(|| own.pop())).collect::<Vec<_>>()
         });
         let own = Vec::from_iter(deque.pop());
         let stolen = [one.join().unwrap(), other.join().unwrap()].concat();
         let rest = std::iter::from_fn(|| deque.pop());
         complete(3, stolen.into_iter().chain(own).chain(rest));
+    });
+}
+
+/// Rule 1, by place: the owner takes back what it has pushed, or a thief has it; what was pushed
+/// later does not pass for it.
+#[test]
+fn entry_is_taken_back_by_its_place_or_stolen() {
+    check(4, || {
+        let deque = Deque::new();
+        let place = deque.next_place();
+        deque.push(1);
+        let thief = thief(&deque, 1);
+        deque.push(2);
+        let mut own = Vec::from_iter(deque.pop());
+        if deque.take_back(place) {
+            own.push(1);
+        }
+        deque.push(3);
+        assert!(!deque.take_back(place), "another lies there");
+        own.extend(std::iter::from_fn(|| deque.pop()));
+        complete(3, thief.join().unwrap().into_iter().chain(own).chain(deque.pop()));
     });
 }
 
@@ -164,8 +185,10 @@ fn batch_moved_while_another_parks_is_seen_by_it() {
                 let mine = Deque::new();
                 let mut searching = pool.idle.search();
                 loop {
-                    let found =
-                        pool.global.take_batch(&mine).or_else(|| pool.stealer.steal_half(&mine));
+                    let found = pool
+                        .global
+                        .take_batch(&mine, BATCH)
+                        .or_else(|| pool.stealer.steal_half(&mine, |_| false));
                     if found.is_some() {
                         searching.found_work(anything, || 0);
                         return pool.ran.fetch_add(1 + mine.len(), Relaxed);
@@ -178,7 +201,7 @@ fn batch_moved_while_another_parks_is_seen_by_it() {
             }
         });
         // This worker moves a batch, then is busy for ever with the first of it.
-        if pool.global.take_batch(&deque).is_some() {
+        if pool.global.take_batch(&deque, BATCH).is_some() {
             pool.ran.fetch_add(1, Relaxed);
             let _ = pool.idle.placed(|| 0);
             other.join().unwrap();

@@ -16,7 +16,7 @@ fn owner_takes_newest_first_and_thieves_oldest_first() {
     let stealer = deque.stealer();
     assert_eq!((stealer.steal(), deque.pop(), deque.len()), (Some(0), Some(5), 4));
     let thief = Deque::new();
-    assert_eq!(stealer.steal_half(&thief), Some(1), "half of four, the oldest first");
+    assert_eq!(stealer.steal_half(&thief, |_| false), Some(1), "half of four, the oldest first");
     assert_eq!((thief.pop(), thief.pop(), deque.len()), (Some(2), None, 2));
 }
 
@@ -40,7 +40,7 @@ fn batch_from_a_line_is_taken_oldest_first() {
     let (line, deque) = (Line::new(1), Deque::new());
     (0..100).for_each(|i| line.push(i));
     let mut all = Vec::new();
-    while let Some(first) = line.take_batch(&deque) {
+    while let Some(first) = line.take_batch(&deque, BATCH) {
         all.push(first);
         assert!(deque.len() <= BATCH);
         all.extend(std::iter::from_fn(|| deque.pop()));
@@ -86,7 +86,7 @@ fn nothing_is_lost_or_doubled_between_real_threads() {
                         got.extend(if half == 0 {
                             stealer.steal()
                         } else {
-                            stealer.steal_half(&mine)
+                            stealer.steal_half(&mine, |_| false)
                         });
                         got.extend(std::iter::from_fn(|| mine.pop()));
                         if stealer.is_empty() {

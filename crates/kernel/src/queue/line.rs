@@ -270,6 +270,29 @@ impl<T> Line<T> {
         self.keep(block);
     }
 
+    /// Looks at the oldest entry, if there is one and it is whole.
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let head = self.head.lock();
+        // SAFETY: as in `take`.
+        let slot = unsafe { &(&(*head.block).slots)[head.number % LAP] };
+        if slot.mark.load(Acquire) != head.number.wrapping_add(1) {
+            return None;
+        }
+        // SAFETY: it is whole (2), and nobody takes it while we hold the lock.
+        Some(slot.entry.with_mut(|entry| look(unsafe { (*entry).assume_init_ref() })))
+    }
+
+    /// A number that grows with each entry.
+    #[inline]
+    pub(crate) fn arrivals(&self) -> usize {
+        self.tail.number.load(Relaxed)
+    }
+
+    /// About how many wait since before [`arrivals`](Line::arrivals) was `since`: none if it is 0.
+    pub(crate) fn waiting_before(&self, since: usize) -> usize {
+        (since.wrapping_sub(self.served.load(Relaxed)) as isize).max(0) as usize
+    }
+
     /// Takes the oldest entry.
     #[inline]
     pub(crate) fn pop(&self) -> Option<T> {

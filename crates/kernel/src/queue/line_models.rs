@@ -132,3 +132,20 @@ fn line_dropped_with_entries_drops_them() {
         assert_eq!(loom::sync::Arc::strong_count(&entry), 1);
     });
 }
+
+/// Rule 2, for whoever only looks.
+#[test]
+fn entry_that_is_looked_at_is_whole() {
+    loom::model(|| {
+        let line = Arc::new(Line::new(1));
+        let pusher = thread::spawn({
+            let line = line.clone();
+            move || line.push(Box::new(7))
+        });
+        if let Some(seen) = line.peek(|entry| **entry) {
+            assert_eq!(seen, 7);
+        }
+        pusher.join().unwrap();
+        assert_eq!(line.peek(|entry| **entry), Some(7), "looking takes nothing");
+    });
+}

@@ -3,6 +3,10 @@
 //! Under [`Placement::Any`](crate::Placement) there is one shared queue; under the others each
 //! worker has an inbox. Either is a [`Queue`] in the discipline's order. Under
 //! [`Discipline::Stealing`] each worker has a deque besides, from which the others may steal.
+//!
+//! There, without inboxes, a strand that yields goes to a *back line* of its worker, so that its
+//! memory stays with one core. Such an entry knows how many had arrived at the global queue
+//! before it, so a worker serves the two in one order of arrival (see [`crate::worker`]).
 
 pub(crate) mod deque;
 pub(crate) mod feedback;
@@ -41,9 +45,9 @@ pub enum Discipline {
     /// One strict order of arrival, over all workers. The shards' discipline.
     Fifo,
 
-    /// Each worker serves its own deque, newest first; then the global queue, oldest first, in
-    /// batches of up to 16; then it steals half of a random other worker's deque, from the far
-    /// end. Who has used up a quantum waits behind those who have not, within limits that the
+    /// Each worker serves its own deque, newest first; then the global queue and those who have
+    /// yielded on this worker, oldest first, in batches of up to 16; then it steals half of a
+    /// random other worker's deque, from the far end. Who has used up a quantum waits behind those who have not, within limits that the
     /// crate's documentation states. The fastest, and the default.
     ///
     /// ```
@@ -189,6 +193,8 @@ pub(crate) struct Queues {
     pub(crate) global: CachePadded<Queue>,
     /// Under `Stealing`, those who have used up a quantum (see [`crate::worker`]).
     pub(crate) spent: Option<CachePadded<Queue>>,
+    /// One per worker under `Stealing`, if the placement is `Any`: those who have yielded there.
+    pub(crate) backs: Vec<CachePadded<Line<Entry>>>,
     /// One per worker, unless the placement is `Any`.
     pub(crate) inboxes: Vec<CachePadded<Queue>>,
     /// One per worker under `Stealing`.
@@ -201,7 +207,9 @@ impl Queues {
         inboxes: usize,
         stealers: Vec<Stealer<Entry>>,
     ) -> Queues {
+        let backs = if inboxes == 0 { stealers.len() } else { 0 };
         Queues {
+            backs: (0..backs).map(|_| CachePadded::new(Line::new(SPARE_FEW))).collect(),
             global: CachePadded::new(Queue::new(discipline, SPARE_MANY)),
             spent: (discipline == Discipline::Stealing)
                 .then(|| CachePadded::new(Queue::new(discipline, SPARE_FEW))),
@@ -214,15 +222,27 @@ impl Queues {
 
     /// Whether nothing waits anywhere. Exact for whoever fences before.
     pub(crate) fn all_empty(&self) -> bool {
-        self.global.is_empty()
+        self.lines_are_empty()
             && self.spent.as_ref().is_none_or(|spent| spent.is_empty())
             && self.inboxes.iter().all(|inbox| inbox.is_empty())
             && self.stealers.iter().all(Stealer::is_empty)
     }
 
+    /// Whether nobody waits in the global queue and the back lines.
+    pub(crate) fn lines_are_empty(&self) -> bool {
+        self.global.is_empty() && self.backs.iter().all(|back| back.is_empty())
+    }
+
+    /// Whether somebody who has not used up a quantum waits for this worker: in a line, or on the
+    /// worker's own deque, where it may have taken a part of the line.
+    pub(crate) fn somebody_waits_for(&self, worker: usize) -> bool {
+        !self.lines_are_empty() || self.stealers.get(worker).is_some_and(|own| !own.is_empty())
+    }
+
     /// How many entries wait.
     pub(crate) fn len(&self) -> usize {
         self.global.len()
+            + self.backs.iter().map(|back| back.len()).sum::<usize>()
             + self.spent.as_ref().map_or(0, |spent| spent.len())
             + self.inboxes.iter().map(|inbox| inbox.len()).sum::<usize>()
             + self.stealers.iter().map(Stealer::len).sum::<usize>()
@@ -232,6 +252,7 @@ impl Queues {
     pub(crate) fn take_any(&self) -> Option<Entry> {
         self.global
             .pop_surely()
+            .or_else(|| self.backs.iter().find_map(|back| back.pop_surely()))
             .or_else(|| self.spent.as_ref()?.pop_surely())
             .or_else(|| self.inboxes.iter().find_map(|inbox| inbox.pop_surely()))
             .or_else(|| self.stealers.iter().find_map(Stealer::steal))

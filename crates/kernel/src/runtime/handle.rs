@@ -20,7 +20,8 @@ use crate::{
     tenant::Tenant,
     timer::{Interval, Sleep, Timeout, Timer},
     turn::{self, Turn},
-    worker, world,
+    worker::{self, Worker},
+    world,
 };
 
 /// Schedules on a runtime, from any thread. Cheap to clone; it does not keep the runtime running.
@@ -243,7 +244,9 @@ impl Handle {
         Timer::start(&self.shared, after, strand)
     }
 
-    /// Calls a function after a time, from the thread that looks after timers: it should be short.
+    /// Calls a function after a time. It should be short, and must not wait for others: the thread
+    /// that looks after timers calls it, or a worker between two turns, and all later timers wait
+    /// until it has returned.
     ///
     /// # Errors
     /// If the runtime has stopped.
@@ -273,9 +276,7 @@ impl Handle {
     /// [`Turn::expired`] says it: for code that has no `Turn`, such as a future.
     #[inline]
     pub fn turn_expired(&self) -> bool {
-        worker::with_current(&self.shared, |worker| {
-            worker.is_some_and(|worker| worker.slot().expired.load(Relaxed))
-        })
+        worker::with_current(&self.shared, |worker| worker.is_some_and(Worker::expired))
     }
 
     /// Whether this runtime is a [`Simulation`](crate::Simulation).
@@ -363,10 +364,11 @@ impl Handle {
         let slot = &self.shared.slots[worker];
         if slot.is_paused() {
             WorkerState::Paused
+        } else if slot.is_in_turn() {
+            // It may be parked in it, and wait for a branch.
+            WorkerState::Running(self.shared.name_of(slot.strand.load(Relaxed)))
         } else if self.shared.idle.is_parked(worker) {
             WorkerState::Idle
-        } else if slot.is_in_turn() {
-            WorkerState::Running(self.shared.name_of(slot.strand.load(Relaxed)))
         } else if self.shared.idle.is_closed() {
             WorkerState::Stopped
         } else {

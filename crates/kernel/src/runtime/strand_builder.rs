@@ -5,6 +5,7 @@ use crate::{
     error::ScheduleError,
     future::Async,
     runtime::handle::Handle,
+    shared::Place,
     strand::{
         Strand, StrandRef,
         body::{Body, Step},
@@ -128,7 +129,7 @@ pub(crate) fn make<B: Run>(
     let strand = make_open(handle, attributes, (), body, queued, 1)?;
     if queued {
         let shared = &handle.shared;
-        worker::with_current(shared, |worker| shared.queue(worker, strand));
+        worker::with_current(shared, |worker| shared.queue(worker, strand, Place::New));
     }
     Ok(Strand(strand))
 }
@@ -148,9 +149,5 @@ pub(crate) fn make_open<P, B: Run<P>>(
     shared.accepts()?;
     let rank: Rank = shared.rank(attributes)?;
     let id = shared.enlist(attributes.name.as_deref());
-    let lent = worker::with_current(shared, |worker| match worker {
-        Some(worker) => worker.lend(),
-        None => shared.clone(),
-    });
-    Ok(StrandRef::new(lent, id, attributes, rank, queued, handles, open, body))
+    Ok(StrandRef::new(shared, id, attributes, rank, queued, handles, open, body))
 }

@@ -198,7 +198,7 @@ impl Simulation {
             if !own() && !*for_all.get_or_insert_with(|| shared.has_entries_for_all()) {
                 return false;
             }
-            let entry = worker.enter(|| worker.next().or_else(|| worker.steal()));
+            let entry = worker.enter(|| worker.next().or_else(|| worker.steal(false)));
             let Some(entry) = entry else { return false };
             let begun = worker.enter(|| worker.begin(entry));
             *turn = begun.map(|begun| take_turn(worker, begun));

@@ -14,9 +14,10 @@ pub(crate) mod run;
 pub(crate) mod state;
 
 use std::{
+    alloc::Layout,
     fmt,
-    mem::{ManuallyDrop, MaybeUninit},
-    ptr::NonNull,
+    mem::ManuallyDrop,
+    ptr::{self, NonNull},
     sync::Arc,
     task::{RawWaker, RawWakerVTable, Waker},
 };
@@ -24,8 +25,10 @@ use std::{
 use crate::{
     attributes::{Attributes, Rank},
     error::ScheduleError,
+    lease::Lease,
     queue::feedback,
     shared::Shared,
+    stock,
     strand::{
         run::{Run, VTable},
         state::{Phase, State},
@@ -34,7 +37,7 @@ use crate::{
         UnsafeCell,
         atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
     },
-    worker,
+    worker::{self, Worker},
 };
 
 /// Names a strand within its runtime, for logs and recordings. Never used twice.
@@ -64,7 +67,7 @@ pub(crate) struct Header {
     state: State,
     vtable: &'static VTable,
     /// Given back by `free`.
-    pub(crate) shared: ManuallyDrop<Arc<Shared>>,
+    pub(crate) shared: Lease,
     pub(crate) id: StrandId,
     pub(crate) rank: Rank,
     /// Where a feedback queue has put it: boost epoch and level.
@@ -99,7 +102,7 @@ impl StrandRef {
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "each is a field of the header")]
     pub(crate) fn new<P, B: Run<P>>(
-        shared: Arc<Shared>,
+        shared: &Arc<Shared>,
         id: StrandId,
         attributes: &Attributes,
         rank: Rank,
@@ -109,6 +112,10 @@ impl StrandRef {
         body: B,
     ) -> StrandRef {
         let state = if queued { State::queued(handles) } else { State::idle(handles) };
+        let (lease, memory) = worker::with_current(shared, |worker| {
+            let lease = worker.map_or_else(|| Lease::take(shared), Worker::lease);
+            (lease, stock::take(worker.map(Worker::stock), Layout::new::<Whole<P, B>>()))
+        });
         let header = Header {
             state,
             vtable: const {
@@ -118,7 +125,7 @@ impl StrandRef {
                     free: free::<P, B>,
                 }
             },
-            shared: ManuallyDrop::new(shared),
+            shared: lease,
             id,
             rank,
             level: AtomicU64::new(feedback::new_level(attributes.level)),
@@ -127,7 +134,7 @@ impl StrandRef {
             named: attributes.name.is_some(),
         };
         // Piece by piece, where it is to be: as a whole it would be copied once more.
-        let whole = Box::leak(Box::new(MaybeUninit::<Whole<P, B>>::uninit())).as_mut_ptr();
+        let whole = memory.as_ptr().cast::<Whole<P, B>>();
         // SAFETY: the memory is ours, and each field is written once.
         unsafe {
             (&raw mut (*whole).header).write(header);
@@ -254,8 +261,9 @@ unsafe fn end_unrun<P, B: Run<P>>(strand: StrandRef) {
 /// # Safety
 /// Nobody else holds the strand.
 unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
-    // SAFETY: it was made by `StrandRef::new` from such a box, and nobody holds it any more.
-    let mut whole = unsafe { Box::from_raw(strand.0.cast::<Whole<P, B>>().as_ptr()) };
+    let memory = strand.0.cast::<Whole<P, B>>();
+    // SAFETY: `StrandRef::new` made it with these types, and nobody else holds it any more.
+    let whole = unsafe { memory.as_ref() };
     // Nobody could ever wake it again: it ends here, and whoever waits is told.
     whole.body.with_mut(|body| {
         // SAFETY: we own the whole.
@@ -271,25 +279,32 @@ unsafe fn free<P, B: Run<P>>(strand: StrandRef) {
     if whole.header.named {
         whole.header.shared.strike(whole.header.id);
     }
+    // SAFETY: it is read once, and the header gives back none.
+    let mut lease = Some(unsafe { ptr::read(&whole.header.shared) });
+    // A copy of the pointer, since the worker may take the lease itself.
+    let runtime = Arc::as_ptr(&whole.header.shared);
     // SAFETY: it is not used any more.
-    let shared = unsafe { ManuallyDrop::take(&mut whole.header.shared) };
+    let drop_whole = || unsafe { memory.drop_in_place() };
     if std::mem::needs_drop::<P>() {
         // An open part is anybody's code.
-        crate::panics::contain(|| drop(whole));
+        crate::panics::contain(drop_whole);
     } else {
-        drop(whole);
+        drop_whole();
     }
-    // A copy of the pointer, since the worker may take the reference itself.
-    let runtime = Arc::as_ptr(&shared);
-    let mut shared = Some(shared);
-    // SAFETY: `shared` keeps it, or the worker, which has one of its own.
+    // SAFETY: the lease keeps it, or the worker, which has a reference of its own.
     worker::with_current(unsafe { &*runtime }, |worker| {
-        if let (Some(worker), Some(shared)) = (worker, shared.take_if(|_| worker.is_some())) {
-            worker.take_back(shared);
+        // SAFETY: it was taken with this layout, and is not used any more.
+        unsafe {
+            stock::give_back(worker.map(Worker::stock), memory.cast(), Layout::new::<Whole<P, B>>())
+        };
+        if let (Some(worker), Some(lease)) = (worker, lease.take_if(|_| worker.is_some())) {
+            worker.keep_lease(lease);
         }
     });
     // Not inside: `with_current` holds a reference to what this may free.
-    drop(shared);
+    if let Some(lease) = lease {
+        lease.give_back();
+    }
 }
 
 /// A handle of a strand: wakes it, and asks it to end. Cheap to clone.

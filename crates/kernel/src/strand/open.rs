@@ -20,7 +20,7 @@ use crate::{
     attributes::Attributes,
     error::{JoinError, ScheduleError},
     runtime::{handle::Handle, strand_builder},
-    shared::Shared,
+    shared::{Place, Shared},
     strand::{
         Header, Strand, StrandRef,
         body::Step,
@@ -116,7 +116,7 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         let handles = u64::from(handles.max(1));
         let strand =
             strand_builder::make_open(handle, attributes, open, Open(body), true, handles)?;
-        let owed = OwedEntry(strand);
+        let owed = OwedEntry(strand, Place::New);
         let own = StrandWith::of(strand);
         before(&own);
         drop(owed);
@@ -139,10 +139,10 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
             if worker.is_some_and(|worker| worker.turn_nanos() != 0) || !strand.state().fill() {
                 return Err(what);
             }
-            let owed = OwedEntry(strand);
+            let owed = OwedEntry(strand, Place::Near);
             leave(self, what);
             std::mem::forget(owed);
-            shared.queue(worker, strand);
+            shared.queue(worker, strand, Place::Near);
             Ok(())
         })
     }
@@ -175,6 +175,17 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         })
     }
 
+    /// Whether the turn that this thread is in has claimed the strand by
+    /// [`hand_off_with`](StrandWith::hand_off_with), and still has it: until it ends, nobody else
+    /// touches what only turns touch.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        let strand = self.strand.0;
+        worker::with_current(&strand.header().shared, |worker| {
+            worker.is_some_and(|worker| worker.holds(strand))
+        })
+    }
+
     /// Calls `user` with a waker of this strand that counts no handle.
     #[inline]
     pub fn with_waker<R>(&self, user: impl FnOnce(&Waker) -> R) -> R {
@@ -197,6 +208,15 @@ impl<P> StrandWith<P> {
             let slot = worker?.slot();
             (slot.strand.load(Relaxed) == header.id.0).then(|| slot.expired.load(Relaxed))
         })
+    }
+
+    /// For a turn of this very strand: whether nobody else holds it. The caller has so many handles
+    /// of it, forgotten ones counted, and they are all there are; it is in no queue and was not woken.
+    /// From then on nobody else can reach it, unless the caller has left one of those handles where
+    /// others find it.
+    #[inline]
+    pub fn is_sole(&self, handles: u32) -> bool {
+        self.strand.0.state().is_sole(handles.into())
     }
 
     /// The same strand, without its open part.
@@ -301,13 +321,13 @@ pub fn hand_off_to(waker: Waker) {
 }
 
 /// An entry that is owed. Also a panic of whoever leaves something must not lose the strand.
-struct OwedEntry(StrandRef);
+struct OwedEntry(StrandRef, Place);
 
 impl Drop for OwedEntry {
     #[inline]
     fn drop(&mut self) {
         let shared = &self.0.header().shared;
-        worker::with_current(shared, |worker| shared.queue(worker, self.0));
+        worker::with_current(shared, |worker| shared.queue(worker, self.0, self.1));
     }
 }
 

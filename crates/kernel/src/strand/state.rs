@@ -245,9 +245,21 @@ impl State {
         self.end_turn(to_the_back)
     }
 
+    /// Whether the turn and so many handles, all of them the caller's, are the only holds on the
+    /// strand. Then nobody else can get one any more, unless from a place where the caller has left
+    /// one of these.
+    #[inline]
+    pub(crate) fn is_sole(&self, handles: u64) -> bool {
+        self.0.load(Acquire) == RUNNING + handles * HANDLE
+    }
+
     /// Ends the last turn, and counts so many handles less. The caller has dropped the body.
     #[inline]
     pub(crate) fn end(&self, handles: u64) -> Rest {
+        // Whoever gives back handles has no joiner, who would look at the word without one.
+        if handles > 0 && self.is_sole(handles) {
+            return Rest::Free;
+        }
         self.end_turn(|word| {
             debug_assert!(word / HANDLE >= handles, "gave back handles that were not counted");
             let word = word - handles * HANDLE;

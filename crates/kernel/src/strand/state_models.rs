@@ -359,6 +359,20 @@ fn freed_once_whoever_is_last() {
     }
 }
 
+/// Invariant 4, where the end gives back a handle: if it was the last, nothing is stepped, and it
+/// still comes after whoever gave up the others.
+#[test]
+fn freed_once_by_an_end_that_gives_back_a_handle() {
+    loom::model(|| {
+        let stage = Stage::new(State::queued(3));
+        at_once(&stage, vec![Stage::release, Stage::release], |stage| {
+            stage.work(|state| state.end(1));
+        });
+        // SAFETY: the others have ended.
+        assert!(stage.header.with(|freed| unsafe { *freed }), "never freed");
+    });
+}
+
 /// Invariant 4 with a claim: the stale entry is a hold of its own.
 #[test]
 fn freed_once_with_a_stale_entry_left_behind() {

@@ -15,7 +15,11 @@ use crate::{
     panics,
     shared::Shared,
     strand::Strand,
-    sync::{Mutex, thread::Thread},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+        thread::Thread,
+    },
     timer::wheel::{Key, Wheel},
     world::{self, Nanos},
 };
@@ -41,32 +45,43 @@ impl Alarm {
     }
 }
 
-pub(crate) struct Timers(Mutex<State>);
+pub(crate) struct Timers {
+    state: Mutex<State>,
+    /// When the next one is due, or sooner; `MAX` if there is none. For a look without the lock.
+    soonest: AtomicU64,
+}
 
 struct State {
     wheel: Wheel<Alarm>,
     /// When the monitor looks next by itself; `MAX` if it does not.
     watched: Nanos,
     monitor: Option<Thread>,
+    /// Somebody rings what was due: the monitor, or a worker.
+    ringing: bool,
     closed: bool,
 }
 
 impl Default for Timers {
     fn default() -> Timers {
         let wheel = Wheel::new();
-        Timers(Mutex::new(State { wheel, watched: Nanos::MAX, monitor: None, closed: false }))
+        let state =
+            State { wheel, watched: Nanos::MAX, monitor: None, ringing: false, closed: false };
+        Timers { state: Mutex::new(state), soonest: AtomicU64::new(Nanos::MAX) }
     }
 }
 
 impl Timers {
     /// `None`: the runtime has stopped.
     pub(crate) fn add(&self, deadline: Nanos, alarm: Alarm) -> Option<Key> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.closed {
             drop(state);
             return None;
         }
         let key = state.wheel.add(deadline, alarm);
+        if deadline < self.soonest.load(Relaxed) {
+            self.soonest.store(deadline, Relaxed);
+        }
         if deadline < state.watched {
             state.watched = deadline;
             let monitor = state.monitor.clone();
@@ -80,20 +95,20 @@ impl Timers {
 
     /// False: it has fired.
     pub(crate) fn remove(&self, key: Key) -> bool {
-        let alarm = self.0.lock().wheel.remove(key);
+        let alarm = self.state.lock().wheel.remove(key);
         alarm.is_some()
     }
 
     /// Replaces whom a pending timer tells. False: it has fired.
     pub(crate) fn redirect(&self, key: Key, waker: &Waker) -> bool {
-        if let Some(Alarm::Waker(old)) = self.0.lock().wheel.get_mut(key)
+        if let Some(Alarm::Waker(old)) = self.state.lock().wheel.get_mut(key)
             && old.will_wake(waker)
         {
             return true;
         }
         // Cloned and dropped outside of the lock: wakers are anybody's code.
         let mut alarm = Alarm::Waker(waker.clone());
-        let found = match self.0.lock().wheel.get_mut(key) {
+        let found = match self.state.lock().wheel.get_mut(key) {
             Some(old) => {
                 std::mem::swap(old, &mut alarm);
                 true
@@ -105,41 +120,71 @@ impl Timers {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().wheel.len()
+        self.state.lock().wheel.len()
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
-        self.0.lock().wheel.next()
+        self.state.lock().wheel.next()
     }
 
     /// Rings all that is due, and says when to look again: at the next deadline, but not sooner
     /// than `pause` from now if something rang, so that a dense stream of timers is taken in
     /// handfuls.
     pub(crate) fn fire(&self, now: Nanos, pause: Nanos) -> Option<Nanos> {
-        let mut due = Vec::new();
-        let next = {
-            let mut state = self.0.lock();
-            state.wheel.advance(now, |alarm| due.push(alarm));
-            let soonest = if due.is_empty() { now } else { now.saturating_add(pause) };
-            let next = state.wheel.next().map(|next| next.max(soonest));
-            state.watched = next.unwrap_or(Nanos::MAX);
-            next
-        };
-        for alarm in due {
-            alarm.ring();
-        }
+        let mut state = self.state.lock();
+        let due = self.take_due(&mut state, now);
+        let rings = due.as_ref().is_none_or(|due| !due.is_empty());
+        let soonest = if rings { now.saturating_add(pause) } else { now };
+        let next = state.wheel.next().map(|next| next.max(soonest));
+        state.watched = next.unwrap_or(Nanos::MAX);
+        drop(state);
+        self.ring_all(due);
         next
+    }
+
+    /// What is due, for the caller to ring. `None`: somebody else is about to ring what was due
+    /// before, and this would overtake it.
+    fn take_due(&self, state: &mut State, now: Nanos) -> Option<Vec<Alarm>> {
+        if state.ringing {
+            return None;
+        }
+        let mut due = Vec::new();
+        state.wheel.advance(now, |alarm| due.push(alarm));
+        state.ringing = !due.is_empty();
+        self.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
+        Some(due)
+    }
+
+    fn ring_all(&self, due: Option<Vec<Alarm>>) {
+        let due = due.unwrap_or_default();
+        if !due.is_empty() {
+            due.into_iter().for_each(Alarm::ring);
+            self.state.lock().ringing = false;
+        }
+    }
+
+    /// Whether something may be due. Who adds a timer at this moment may not be seen yet.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        self.soonest.load(Relaxed) <= now
+    }
+
+    /// Rings all that is due, before the monitor comes to it. The monitor looks all the same at the
+    /// time it has said.
+    pub(crate) fn ring(&self, now: Nanos) {
+        let due = self.take_due(&mut self.state.lock(), now);
+        self.ring_all(due);
     }
 
     /// From now on this thread is unparked when an earlier timer is added.
     pub(crate) fn watch(&self, monitor: Thread) {
-        self.0.lock().monitor = Some(monitor);
+        self.state.lock().monitor = Some(monitor);
     }
 
     /// The runtime has stopped: nothing rings any more, and what waited is dropped.
     pub(crate) fn close(&self) {
         let pending = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.closed = true;
             state.wheel.clear()
         };
@@ -216,5 +261,46 @@ impl Drop for Timer {
 impl fmt::Debug for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::{
+        sync::{Arc, mpsc},
+        thread,
+    };
+
+    use super::*;
+
+    /// A worker has taken a timer out and is kept off its core: the monitor does not overtake it.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test plays the worker with a real thread")]
+    fn due_while_somebody_else_rings_waits_for_that_one() {
+        let timers = Arc::new(Timers::default());
+        let (rung, order) = mpsc::channel();
+        let (begun, begins) = mpsc::channel();
+        let (go_on, waits) = mpsc::channel::<()>();
+        let (first, second) = (rung.clone(), rung);
+        let slow = move || {
+            begun.send(()).unwrap();
+            waits.recv().unwrap();
+            first.send(1).unwrap();
+        };
+        timers.add(1, Alarm::Call(Box::new(slow))).unwrap();
+        timers.add(2, Alarm::Call(Box::new(move || second.send(2).unwrap()))).unwrap();
+        let worker = thread::spawn({
+            let timers = timers.clone();
+            move || timers.ring(1)
+        });
+        begins.recv().unwrap();
+        assert_eq!(timers.fire(2, 50), Some(52), "it looks again soon");
+        timers.ring(2);
+        assert!(order.try_recv().is_err(), "the second one has overtaken the first");
+        go_on.send(()).unwrap();
+        worker.join().unwrap();
+        assert!(timers.is_due(2));
+        timers.ring(2);
+        assert_eq!(order.try_iter().collect::<Vec<_>>(), [1, 2]);
     }
 }

@@ -40,6 +40,13 @@ impl Worker {
         true
     }
 
+    /// Whether this turn has claimed the strand, and no time has passed in it that a simulation would
+    /// have to reckon with.
+    #[inline]
+    pub(crate) fn holds(&self, strand: StrandRef) -> bool {
+        self.held.get() == Some(strand) && self.turn_nanos() == 0
+    }
+
     /// Whether a strand may be claimed in this turn: it is one of a strand, within its quantum, and
     /// the order of turns is ours to change.
     #[inline]

@@ -7,7 +7,10 @@
 //! worker's own deque joins the line, and the worker serves the head of it. So strands that wake
 //! or hand off to each other can not starve a third.
 
+mod branches;
 mod held;
+mod kept;
+mod look;
 pub(crate) mod next;
 mod search;
 mod turns;
@@ -24,14 +27,16 @@ use crossbeam_utils::CachePadded;
 
 use crate::{
     entry::Entry,
+    lease::{self, LEASES, LEASES_MAX, Lease},
     metrics::SAMPLE,
     panics,
     placement::Placement,
     queue::{Discipline, deque::Deque},
     record::EventKind,
     report::WorkerChange,
-    shared::Shared,
+    shared::{Place, Shared},
     slot::{PAUSE, STOP, Slot},
+    stock::{Stock, Store},
     strand::{StrandId, StrandRef},
     sync::{
         self,
@@ -40,9 +45,6 @@ use crate::{
     },
     world::{Dice, Nanos},
 };
-
-/// So many references to the runtime a worker keeps for new strands.
-const SPARE_MAX: usize = 1024;
 
 sync::thread_cell! {
     /// The worker whose turn this thread is in.
@@ -59,12 +61,20 @@ pub(crate) struct Worker {
     deque: Deque<Entry>,
     dice: RefCell<Dice>,
     stealing: bool,
+    /// Whether a turn may leave branches to others.
+    forks: bool,
     has_inbox: bool,
     /// Every turn is timed, not one in so many.
     exact: bool,
     /// How many entries on the deque our own turns have put there; those below came as a batch.
     /// Too high where thieves took some of them.
     near: Cell<usize>,
+    /// Batches taken from lines, and whose back line to take from, since it is longer than ours.
+    batches: Cell<u32>,
+    helps: Cell<Option<usize>>,
+    /// How often we went to the line, and who was kept from what waits there, and in which window.
+    asides: Cell<u32>,
+    kept: Cell<Option<(usize, u64)>>,
     /// Turns until the global queue comes first.
     countdown: Cell<u32>,
     /// Operations spent in this window.
@@ -78,13 +88,20 @@ pub(crate) struct Worker {
     favoured: Cell<Nanos>,
     /// A strand that this turn has claimed, to run next. Its turn is ours.
     held: Cell<Option<StrandRef>>,
+    /// Turns that are nested in the one that this worker is in, while it waits for a branch.
+    inside: Cell<u32>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
-    /// References to the runtime that strands have given back, for new ones: counting them anew
-    /// would be a step that all workers contend for.
-    spare: RefCell<Vec<Arc<Shared>>>,
+    /// Leases for new strands.
+    leases: Cell<usize>,
+    stock: Stock,
     /// The turn that last asked for the coarse time, and what it was told.
     coarse: Cell<(u64, Nanos)>,
+    /// Questions whether the turn should end, until we look at the clock.
+    questions: Cell<u32>,
+    looked: Cell<look::Looked>,
+    /// The pace of the deque that we last left alone, see [`Worker::steal`].
+    pace: Cell<usize>,
     /// When it last came out of parking.
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
@@ -136,6 +153,7 @@ pub(crate) fn sampled(worker: Option<&Worker>) -> bool {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, id: usize, deque: Deque<Entry>, seed: u64) -> Worker {
         let stealing = shared.config.discipline == Discipline::Stealing;
+        let forks = stealing && !shared.is_simulated();
         let has_inbox = !shared.queues.inboxes.is_empty();
         let exact = matches!(shared.config.placement, Placement::Fastest);
         Worker {
@@ -145,9 +163,14 @@ impl Worker {
             deque,
             dice: RefCell::new(Dice::seeded(seed)),
             stealing,
+            forks,
             has_inbox,
             exact,
             near: Cell::new(0),
+            batches: Cell::new(0),
+            helps: Cell::new(None),
+            asides: Cell::new(0),
+            kept: Cell::new(None),
             countdown: Cell::new(next::GLOBAL_EVERY),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
@@ -155,9 +178,14 @@ impl Worker {
             fresh: Cell::new(false),
             favoured: Cell::new(0),
             held: Cell::new(None),
+            inside: Cell::new(0),
             outer: AtomicPtr::new(ptr::null_mut()),
-            spare: RefCell::new(Vec::new()),
+            leases: Cell::new(0),
+            stock: Stock::new(),
             coarse: Cell::new((u64::MAX, 0)),
+            questions: Cell::new(0),
+            looked: Cell::default(),
+            pace: Cell::new(0),
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
             placed: Cell::new(0),
@@ -173,19 +201,43 @@ impl Worker {
         self.turn_nanos.get()
     }
 
-    /// A reference to the runtime, for a strand.
+    /// Memory for strands: our own, and what all share.
     #[inline]
-    pub(crate) fn lend(&self) -> Arc<Shared> {
-        self.spare.borrow_mut().pop().unwrap_or_else(|| self.shared.clone())
+    pub(crate) fn stock(&self) -> (&Stock, &Store) {
+        (&self.stock, &self.shared.store)
     }
 
-    /// Takes back the reference of a strand that is freed.
+    /// A lease for a new strand.
     #[inline]
-    pub(crate) fn take_back(&self, shared: Arc<Shared>) {
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_MAX {
-            spare.push(shared);
+    pub(crate) fn lease(&self) -> Lease {
+        if self.leases.get() == 0 {
+            self.take_leases();
         }
+        self.leases.set(self.leases.get() - 1);
+        // SAFETY: it is one of ours, and is ours no more.
+        unsafe { Lease::of(&self.shared) }
+    }
+
+    #[cold]
+    fn take_leases(&self) {
+        lease::take(&self.shared, LEASES);
+        self.leases.set(LEASES);
+    }
+
+    /// Keeps the lease of a strand that is freed.
+    #[inline]
+    pub(crate) fn keep_lease(&self, _: Lease) {
+        self.leases.set(self.leases.get() + 1);
+        if self.leases.get() > LEASES_MAX {
+            self.give_back_leases(LEASES_MAX / 2);
+        }
+    }
+
+    #[cold]
+    fn give_back_leases(&self, count: usize) {
+        self.leases.set(self.leases.get() - count);
+        // SAFETY: they were ours.
+        unsafe { lease::give_back(Arc::as_ptr(&self.shared), count) };
     }
 
     #[inline]
@@ -206,6 +258,16 @@ impl Worker {
     #[inline]
     pub(crate) fn keeps_near(&self) -> bool {
         self.stealing && !self.slot().expired.load(Relaxed)
+    }
+
+    /// Whether what goes to `place` stays on this worker's own deque.
+    #[inline]
+    pub(crate) fn keeps(&self, place: Place) -> bool {
+        match place {
+            Place::Near => self.keeps_near(),
+            Place::New => self.stealing && (!self.has_inbox || self.keeps_near()),
+            Place::Back | Place::Spent => false,
+        }
     }
 
     #[inline(always)]
@@ -300,9 +362,14 @@ impl Worker {
     /// Drops what is left on the worker's own deque.
     pub(crate) fn clear(&self) {
         while let Some(entry) = self.deque.pop() {
-            self.shared.dropped.add_shared(1);
-            drop(entry);
+            self.shared.let_go(entry);
         }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.give_back_leases(self.leases.get());
     }
 }
 

@@ -8,15 +8,35 @@
 //! line and it serves the head of the line. And every so many turns, also within a quantum, it
 //! looks at the global queue first, and half-way between at its own oldest entry.
 //!
+//! The line is the global queue and the worker's own back line, where those wait who have yielded
+//! here. An entry of the back line knows who had arrived at the global queue before it, so the two
+//! are served in one order of arrival. Each worker has as many turns to give as any other, so the
+//! bound on waiting holds if no back line is much longer than another: every few batches a worker
+//! compares its own with another's, and takes from that one as long as it is the longer by far.
+//! With nothing else to do it takes from any. All this is for workers that come to what waits for
+//! them; see [`kept`](super::kept) for the others.
+//!
 //! Who has used up a quantum waits in a line of its own, so that those who want a short turn now and
 //! then do not wait for a whole quantum of each who never ends. It is served when nothing else
 //! waits, every so many turns, and once others have been served before it for some quanta.
 
-use std::{iter, ptr::NonNull};
+use std::{
+    iter,
+    ptr::{self, NonNull},
+};
 
 use crate::{
-    attributes::Rank, entry::Entry, queue::Queue, record::EventKind,
-    sync::atomic::Ordering::Relaxed, worker::Worker, world::Nanos,
+    attributes::Rank,
+    entry::Entry,
+    queue::{
+        Queue,
+        deque::{BATCH, Stealer},
+        line::Line,
+    },
+    record::EventKind,
+    sync::atomic::Ordering::Relaxed,
+    worker::Worker,
+    world::Nanos,
 };
 
 /// The worker looks at the global queue first every so many turns.
@@ -27,8 +47,15 @@ const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
 /// Those who have used up a quantum wait while others are served for so many quanta.
 pub(crate) const FAVOUR: Nanos = 16;
 
+/// Fewer entries are left to an owner that is busy with them, for a moment.
+const STEAL_MIN: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
+
 /// So many entries of a worker's own deque join the line when its quantum is spent.
 const JOIN_MAX: usize = 64;
+
+/// Every so many batches a worker compares its back line with another's, and helps with one that is
+/// longer by a sixteenth and a batch.
+const BALANCE_EVERY: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 4 };
 
 impl Worker {
     /// Whether our own newest entry comes next, in the same window on purpose; or fairness asks
@@ -93,14 +120,70 @@ impl Worker {
         {
             return Some(entry);
         }
-        let entry = self.inbox().and_then(Queue::pop).or_else(|| {
-            let Queue::Fifo(global) = &*self.shared.queues.global else { return None };
-            let entry = global.take_batch(&self.deque)?;
-            self.near.set(0);
-            self.batch_arrived();
-            Some(entry)
-        });
+        let entry = self
+            .inbox()
+            .and_then(Queue::pop)
+            .or_else(|| self.batch_of_one_who_is_kept())
+            .or_else(|| self.line_to_serve().and_then(|(line, most)| self.take_batch(line, most)))
+            .or_else(|| self.take_from_the_lines_of_others());
         self.opened_window(entry).or_else(|| self.head_of_spent())
+    }
+
+    pub(super) fn take_batch(&self, line: &Line<Entry>, most: usize) -> Option<Entry> {
+        let entry = line.take_batch(&self.deque, most)?;
+        self.near.set(0);
+        self.batch_arrived();
+        Some(entry)
+    }
+
+    /// The line that the next batch comes from: as `oldest_line`, but for a back line that is
+    /// longer than ours.
+    fn line_to_serve(&self) -> Option<(&Line<Entry>, usize)> {
+        let (backs, (own, most)) = (&self.shared.queues.backs, self.oldest_line()?);
+        let Some(back) = backs.get(self.id).filter(|back| ptr::eq(&***back, own)) else {
+            return Some((own, most));
+        };
+        let batches = self.batches.get();
+        self.batches.set(batches.wrapping_add(1));
+        if batches.is_multiple_of(BALANCE_EVERY) {
+            let other = self.dice.borrow_mut().below(backs.len());
+            let len = back.len();
+            self.helps.set((backs[other].len() > len + len / 16 + BATCH).then_some(other));
+        }
+        Some((self.helps.get().map_or(own, |other| &backs[other]), most))
+    }
+
+    /// The line whose head came first, the global queue or our own back line, and how many of it
+    /// may go before the other.
+    fn oldest_line(&self) -> Option<(&Line<Entry>, usize)> {
+        let queues = &self.shared.queues;
+        let Queue::Fifo(global) = &*queues.global else { return None };
+        let Some(back) = queues.backs.get(self.id).filter(|back| !back.is_empty()) else {
+            return Some((global, BATCH));
+        };
+        if global.is_empty() {
+            return Some((back, BATCH));
+        }
+        // SAFETY: every entry of a back line notes it.
+        let since = back.peek(|entry| unsafe { entry.arrivals() });
+        // Nobody waits there any more, or is just about to.
+        let Some(since) = since else { return Some((global, BATCH)) };
+        match global.waiting_before(since) {
+            0 => Some((back, BATCH)),
+            most => Some((global, most)),
+        }
+    }
+
+    /// Nobody waits in a line of ours: a batch from another worker's.
+    fn take_from_the_lines_of_others(&self) -> Option<Entry> {
+        let backs = &self.shared.queues.backs;
+        if backs.len() < 2 {
+            return None;
+        }
+        let first = self.dice.borrow_mut().below(backs.len());
+        (0..backs.len())
+            .map(|i| (first + i) % backs.len())
+            .find_map(|other| self.take_batch(&backs[other], BATCH))
     }
 
     /// From the line of those who have used up a quantum.
@@ -120,10 +203,15 @@ impl Worker {
     /// The quantum is spent: the head of the line.
     #[cold]
     pub(super) fn next_in_fairness(&self) -> Option<Entry> {
+        self.ring_timers();
         self.join_the_line();
         let others = || {
             self.opened_window(
-                self.head_of_batch().or_else(|| self.head_of_line()).or_else(|| self.oldest()),
+                self.entry_of_one_who_is_kept()
+                    .or_else(|| self.head_of_batch())
+                    .or_else(|| self.head_of_line())
+                    .or_else(|| self.oldest())
+                    .or_else(|| self.take_from_the_lines_of_others()),
             )
         };
         let spent = || self.head_of_spent();
@@ -139,7 +227,8 @@ impl Worker {
     #[cold]
     pub(super) fn join_the_line(&self) {
         let near = self.near.get();
-        if near == 0 {
+        // Inside of a turn that waits, some of it is that turn's own.
+        if near == 0 || self.inside.get() > 0 {
             return;
         }
         let line = self.inbox().unwrap_or(&self.shared.queues.global);
@@ -172,7 +261,7 @@ impl Worker {
     }
 
     pub(super) fn head_of_line(&self) -> Option<Entry> {
-        self.inbox().and_then(Queue::pop).or_else(|| self.shared.queues.global.pop())
+        self.inbox().and_then(Queue::pop).or_else(|| self.oldest_line()?.0.pop())
     }
 
     pub(super) fn oldest(&self) -> Option<Entry> {
@@ -185,7 +274,16 @@ impl Worker {
 
     /// Takes from another worker: half of its deque, or of its inbox the first while it can not
     /// serve it.
-    pub(crate) fn steal(&self) -> Option<Entry> {
+    ///
+    /// A `patient` thief leaves a few entries alone once if their owner is just pushing or taking
+    /// some: what was made a moment ago is still in the owner's cache and hands, and comes cheaper
+    /// as part of more.
+    pub(crate) fn steal(&self, patient: bool) -> Option<Entry> {
+        self.opened_window(self.rob(patient))
+    }
+
+    /// As `steal`, for a turn that is nested in another and shares its quantum.
+    pub(super) fn rob(&self, patient: bool) -> Option<Entry> {
         let queues = &self.shared.queues;
         let workers = self.shared.slots.len();
         let first = self.dice.borrow_mut().below(workers);
@@ -194,18 +292,34 @@ impl Worker {
             .filter(|v| *v != self.id)
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
-                    && let Some(entry) = deque.steal_half(&self.deque)
+                    && !(patient && self.leaves_alone(deque))
+                    && let Some(entry) = self.take_half(deque)
                 {
-                    self.near.set(0);
-                    self.batch_arrived();
                     return Some(entry);
                 }
                 let inbox = queues.inboxes.get(victim)?;
                 if self.shared.slots[victim].is_occupied() { inbox.pop() } else { None }
             })?;
+        self.note_steal(&entry);
+        Some(entry)
+    }
+
+    pub(super) fn take_half(&self, deque: &Stealer<Entry>) -> Option<Entry> {
+        let entry = deque.steal_half(&self.deque, Entry::is_branch)?;
+        self.near.set(0);
+        self.batch_arrived();
+        Some(entry)
+    }
+
+    pub(super) fn note_steal(&self, entry: &Entry) {
         self.slot().counters.steals.add(1);
         self.record(EventKind::Steal, entry.peek().map(|strand| strand.header().id));
-        self.opened_window(Some(entry))
+    }
+
+    /// Whether there is little on the deque, and it has moved since we last looked.
+    fn leaves_alone(&self, deque: &Stealer<Entry>) -> bool {
+        let pace = deque.pace();
+        deque.len() < STEAL_MIN && self.pace.replace(pace) != pace
     }
 
     /// A batch was in nobody's queue for a moment; whoever looked then must be told.

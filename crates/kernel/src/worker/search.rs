@@ -10,10 +10,10 @@ use crate::{
 };
 
 /// Rounds of searching: so many tight, so many with a thread yield, then park.
-const SPIN_TIGHT: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 4 };
+pub(super) const SPIN_TIGHT: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 4 };
 /// Pauses in the first tight round, twice as many in each further one.
-const PAUSES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
-const SPIN_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
+pub(super) const PAUSES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
+pub(super) const SPIN_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 impl Worker {
     /// Searches until there is something to run. `None`: something is asked instead.
@@ -32,7 +32,7 @@ impl Worker {
                 searching.give_up(anything, now);
                 return None;
             }
-            if let Some(entry) = self.next().or_else(|| self.steal()) {
+            if let Some(entry) = self.next().or_else(|| self.steal(rounds < SPIN_TIGHT)) {
                 self.slot().begin_work();
                 searching.found_work(anything, now);
                 return Some(entry);
@@ -78,7 +78,7 @@ impl Worker {
     pub(super) fn may_take_anything(&self) -> bool {
         let queues = &self.shared.queues;
         self.slot().asked() != 0
-            || !queues.global.is_empty()
+            || !queues.lines_are_empty()
             || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
             || queues.stealers.iter().any(|deque| !deque.is_empty())
             || queues.inboxes.iter().enumerate().any(|(owner, inbox)| {

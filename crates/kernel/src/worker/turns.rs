@@ -24,6 +24,10 @@ use crate::{
     world::Nanos,
 };
 
+/// So much of a strand is fetched before its turn: most have no more.
+#[cfg(not(any(loom, shuttle)))]
+const PREFETCH: usize = 256;
+
 /// A turn that is about to be taken.
 pub(crate) enum Begun {
     Strand(StrandRef),
@@ -52,6 +56,18 @@ impl Worker {
         }
     }
 
+    /// Fetches the strand that probably comes after the next: it may have been made on another core.
+    #[inline(always)]
+    fn prefetch(&self) {
+        #[cfg(not(any(loom, shuttle)))]
+        if let Some(guess) = self.deque.guess()
+            // SAFETY: it was written, and whoever takes it only reads it.
+            && let Some(strand) = unsafe { guess.as_ref() }.peek()
+        {
+            crate::sync::prefetch(strand.into_raw().cast(), PREFETCH);
+        }
+    }
+
     /// Runs what comes next from elsewhere, however long that takes to find.
     #[inline(never)]
     pub(super) fn run_next(&self) -> bool {
@@ -66,7 +82,7 @@ impl Worker {
 
     /// Runs an entry, and whatever is handed off to after it.
     #[inline(always)]
-    fn run(&self, entry: Opened) {
+    pub(super) fn run(&self, entry: Opened) {
         match entry {
             Opened::Job(job) => self.take_job_turn(job),
             Opened::Strand(strand) => self.run_strand(strand),
@@ -75,6 +91,7 @@ impl Worker {
 
     #[inline(never)]
     pub(super) fn run_strand(&self, strand: StrandRef) {
+        self.prefetch();
         let mut next = self.pop(strand);
         while let Some(strand) = next {
             let ended = self.take_strand_turn(strand);
@@ -108,6 +125,17 @@ impl Worker {
     }
 
     fn to_the_back(&self, strand: StrandRef, place: Place) {
+        // In a simulation, within a turn that has used time, it would be too early.
+        if place == Place::Back
+            && self.turn_nanos() == 0
+            && let Some(back) = self.shared.queues.backs.get(self.id)
+            && let Queue::Fifo(global) = &*self.shared.queues.global
+        {
+            self.slot().counters.wakes.add(1);
+            self.record(EventKind::Wake, Some(strand.header().id));
+            back.push(Entry::strand_since(strand, global.arrivals()));
+            return self.shared.placed_near();
+        }
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank;
         self.shared.place_in(Some(self), Entry::strand(strand), &rank, place);

@@ -146,7 +146,7 @@ impl World {
             return;
         }
         turn.spend(1);
-        match below(8) {
+        match below(10) {
             0..3 => self.wake(|strand| strand.wake()),
             3 | 4 => self.wake(|strand| {
                 turn.hand_off(strand);
@@ -161,6 +161,17 @@ impl World {
                 strand.abort();
                 Ok(())
             }),
+            7 | 8 => {
+                let ran = AtomicUsize::new(0);
+                let half = |turn: &mut Turn<'_>| {
+                    ran.fetch_add(1, Relaxed);
+                    self.act(turn);
+                };
+                turn.join(half, half);
+                if ran.load(Relaxed) != 2 {
+                    self.faults.lock().unwrap().push("half of a join was lost or doubled");
+                }
+            }
             _ => {
                 // A strand that nobody can wake is dropped at once.
                 let made = turn.handle().strand().idle(|_| Step::End(()));

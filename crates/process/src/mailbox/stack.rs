@@ -17,6 +17,7 @@
 
 use std::{marker::PhantomData, ptr};
 
+use super::chain::{Chain, Node};
 use crate::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -26,35 +27,6 @@ const COUNT_BITS: u32 = 16;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const EMPTY: u64 = 0;
 const CLOSED: u64 = 1 << COUNT_BITS;
-
-pub(crate) struct Node<T> {
-    pub(crate) next: *mut Node<T>,
-    pub(crate) item: T,
-}
-
-/// Nodes in the order they are to be read.
-pub(crate) struct Chain<T> {
-    pub(crate) head: *mut Node<T>,
-    pub(crate) tail: *mut Node<T>,
-    pub(crate) len: u32,
-}
-
-impl<T> Chain<T> {
-    pub(crate) const EMPTY: Chain<T> =
-        Chain { head: ptr::null_mut(), tail: ptr::null_mut(), len: 0 };
-
-    /// The next item of a chain that was taken. What is never popped is leaked.
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        if self.head.is_null() {
-            return None;
-        }
-        // SAFETY: the nodes of a chain are its owner's, each from a box.
-        let node = unsafe { Box::from_raw(self.head) };
-        self.head = node.next;
-        self.len -= 1;
-        Some(node.item)
-    }
-}
 
 /// Why something was not pushed.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -120,7 +92,7 @@ impl<T> Stack<T> {
         if let Some(refused) = refuses(word, 1, room) {
             return Err((refused, item));
         }
-        let node = Box::into_raw(Box::new(Node { next: ptr::null_mut(), item }));
+        let node = Node::alone(item);
         // SAFETY: the node is ours until it is pushed.
         unsafe { self.push_chain(node, node, 1, room) }.map_err(|refused| {
             // SAFETY: it was not pushed, so it is still ours, and from a box.

@@ -1,6 +1,11 @@
 //! One step after the other: does everything come out once, in order?
 
-use super::{stack::Pushed, *};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{
+    stack::{Pushed, Refused},
+    *,
+};
 
 struct Whole<M> {
     gauge: Gauge,
@@ -43,6 +48,27 @@ fn slot_then_stack_come_out_in_order() {
         mail.settle();
     }
     assert_eq!(all(&mail), [1, 2, 3]);
+}
+
+#[test]
+fn what_is_left_with_a_claimed_process_comes_behind_slot_and_backlog() {
+    let whole = Whole::new(0);
+    let mail = whole.mail();
+    // SAFETY: see `all`.
+    unsafe {
+        mail.leave(1);
+        let _ = mail.push(2);
+        mail.settle();
+        mail.unsettle(); // a turn that reads nothing
+        mail.leave(3);
+        mail.leave_more(4);
+        mail.leave_more(5);
+        let _ = mail.push(6);
+        mail.leave_more(7);
+        assert_eq!(mail.len(), 7);
+        mail.settle();
+    }
+    assert_eq!(all(&mail), [1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]

@@ -57,12 +57,14 @@ where
     async move {
         let addr = spawned.map_err(|error| error.to_string())?;
         poll_fn(|task| {
-            let mut cell = cell.lock();
-            if cell.over {
-                return Poll::Ready(());
-            }
-            cell.waker = Some(task.waker().clone());
-            Poll::Pending
+            // Cloned before, and dropped after: a waker is anybody's code.
+            let waker = task.waker().clone();
+            let (old, over) = {
+                let mut cell = cell.lock();
+                (cell.waker.replace(waker), cell.over)
+            };
+            drop(old);
+            if over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         Ok(addr.untyped())

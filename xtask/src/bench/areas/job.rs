@@ -72,5 +72,9 @@ const PLANS: &[Plan] = &[
     growth("growth_10000", &["growth_10000"], 10_000),
     growth("growth_100000", &["growth_100000"], 100_000),
     growth("growth_1000000", &["growth_1000000"], 1_000_000),
-    Plan { target: |_, _| NONE, rounds_max: 2, ..job("memory", &["memory"], 200_000) },
+    Plan {
+        target: |_, _| Target { max: Some(150.0), ..NONE },
+        rounds_max: 2,
+        ..job("memory", &["memory"], 200_000)
+    },
 ];

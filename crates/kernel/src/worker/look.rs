@@ -1,0 +1,83 @@
+//! How a turn that asks whether it should end looks at the time by itself.
+//!
+//! Whoever has used up a quantum runs when nobody else wants to, and is to end soon after somebody
+//! does. The monitor would tell it, but on a machine whose cores are all taken the system may let
+//! the monitor in late. A turn that asks often therefore looks at the clock now and then: at most
+//! every few microseconds, so that asking stays cheap. If others wait for its worker, or a timer is due, it
+//! ends its turn, and its worker rings the timer.
+
+use crate::{monitor::SLICE_MIN, sync::atomic::Ordering::Relaxed, worker::Worker, world::Nanos};
+
+/// The clock is read about so often, if the turn asks so often.
+const LOOK_EVERY: Nanos = 5_000;
+/// The most questions between two looks.
+const ASKED_MAX: u32 = 1024;
+
+/// In models time stands still.
+const LOOKS: bool = !cfg!(any(loom, shuttle));
+
+/// What a worker remembers of its last look.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Looked {
+    window: u64,
+    /// The first look in this window.
+    since: Nanos,
+    last: Nanos,
+    /// Questions from one look to the next.
+    every: u32,
+}
+
+impl Worker {
+    /// Whether the turn should end.
+    #[inline]
+    pub(crate) fn expired(&self) -> bool {
+        if self.slot().expired.load(Relaxed) {
+            return true;
+        }
+        let left = self.questions.get();
+        if left > 0 {
+            self.questions.set(left - 1);
+            return false;
+        }
+        self.look_up()
+    }
+
+    #[cold]
+    fn look_up(&self) -> bool {
+        let slot = self.slot();
+        self.questions.set(ASKED_MAX);
+        if !LOOKS || self.shared.is_simulated() || !slot.is_in_spent_turn() {
+            return false;
+        }
+        let now = self.shared.clock.now();
+        let window = slot.window.load(Relaxed);
+        let mut looked = self.looked.get();
+        if looked.window != window {
+            looked = Looked { window, since: now, every: 1, ..looked };
+        } else if now.saturating_sub(looked.last) < LOOK_EVERY {
+            looked.every = (looked.every * 2).min(ASKED_MAX);
+        } else {
+            looked.every = (looked.every / 2).max(1);
+        }
+        looked.last = now;
+        self.looked.set(looked);
+        self.questions.set(looked.every);
+        let others = || self.shared.queues.somebody_waits_for(self.id);
+        let wanted = || others() || self.shared.timers.is_due(now);
+        let over = now.saturating_sub(looked.since) >= SLICE_MIN && wanted();
+        if over {
+            slot.expired.store(true, Relaxed);
+        }
+        over
+    }
+
+    /// Rings timers that are due, between two turns.
+    pub(super) fn ring_timers(&self) {
+        if LOOKS && !self.shared.is_simulated() {
+            let now = self.shared.clock.now();
+            if self.shared.timers.is_due(now) {
+                self.shared.timers.ring(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The crates whose protocols are broken on purpose, to see whether their models notice.
+
+use std::{fmt, path::PathBuf};
+
+use serde::Deserialize;
+
+use crate::shell;
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Subject {
+    #[default]
+    Kernel,
+    Process,
+}
+
+impl Subject {
+    pub(crate) const ALL: [Subject; 2] = [Subject::Kernel, Subject::Process];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Subject::Kernel => "kernel",
+            Subject::Process => "process",
+        }
+    }
+
+    pub(crate) fn package(self) -> String {
+        format!("shiftwork-{self}")
+    }
+
+    /// Where it lies, relative to the workspace's root.
+    pub(crate) fn folder(self) -> String {
+        format!("crates/{self}")
+    }
+
+    /// Where it lies.
+    pub(crate) fn home(self) -> PathBuf {
+        shell::root().join(self.folder())
+    }
+
+    /// Itself, and those of our crates that it stands on.
+    pub(crate) fn needs(self) -> &'static [Subject] {
+        match self {
+            Subject::Kernel => &[Subject::Kernel],
+            Subject::Process => &[Subject::Kernel, Subject::Process],
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
