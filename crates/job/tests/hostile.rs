@@ -130,7 +130,7 @@ fn panic_while_an_error_is_dropped_keeps_nobody_waiting_for_room() {
         gate.lock().unwrap().next();
         Err::<(), _>(ErrorPanicsWhenDropped(PanicsWhenDropped))
     });
-    drop(batch.add(()));
+    let _ = batch.add(());
     drop(pool.submit_batch(batch.into()).unwrap());
     let (send, told) = channel();
     thread::scope(|scope| {
