@@ -30,8 +30,9 @@ impl<'a, 't> Context<'a, 't> {
         self.index
     }
 
-    /// The result of a predecessor in the same batch. `None` if that one has not completed: it
-    /// failed and the batch lets its dependents run, or it is no predecessor at all.
+    /// The result of a predecessor in the same batch, also of one that is waited for only through
+    /// others. `None` if that one has not completed: it failed, and the batch lets its dependents
+    /// run. Of a job that is no predecessor at all it is a matter of chance whether there is one.
     ///
     /// ```
     /// use job::{Batch, Job, Pool};

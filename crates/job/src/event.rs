@@ -214,7 +214,7 @@ impl Events {
         NextEvent { queue: &self.queue }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn has_ended(&self) -> bool {
         lock(&self.queue.state).closed
     }

@@ -75,7 +75,8 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
         self.core.id_of(self.index)
     }
 
-    /// How far it has come.
+    /// How far it has come. For one that waits for others of its batch, this looks at all of them:
+    /// to see the end of a job, wait for it or ask [`is_done`](JobHandle::is_done).
     pub fn status(&self) -> Status<'_, R, E> {
         status(&self.core, self.index)
     }
@@ -223,7 +224,8 @@ pub(crate) fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
     }
 }
 
-/// Awaiting the handle takes the result, as [`JobHandle::join`] does.
+/// Awaiting the handle takes the result, as [`JobHandle::join`] does. If it is polled once more after
+/// that, there is nothing left to take: [`JobError::Shared`].
 impl<R: 'static, E: 'static> Future for JobHandle<R, E> {
     type Output = Result<R, JobError<E>>;
 

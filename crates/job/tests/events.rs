@@ -3,7 +3,11 @@
 
 mod common;
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{Barrier, mpsc},
+    thread,
+    time::Duration,
+};
 
 use common::{Log, MS, block_on, channel, eventually, on_one, pool, simulated, worker};
 use job::{
@@ -139,6 +143,27 @@ fn all_are_paused_and_jobs_wait_until_one_is_resumed() {
     pool.resume_worker(worker(0)).unwrap();
     assert_eq!(second.join(), Ok(7));
     assert_eq!(pool.workers(), [WorkerStatus::Idle, WorkerStatus::Unavailable]);
+}
+
+/// What the pool believes of a worker, and what the worker was told, are the same.
+#[test]
+fn worker_is_paused_and_resumed_at_the_same_moment_and_what_is_taken_runs() {
+    let pool = pool(1);
+    let start = Barrier::new(2);
+    for _ in 0..2_000 {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                pool.pause();
+            });
+            start.wait();
+            pool.resume();
+        });
+        if let Ok(job) = pool.compute(|| ()) {
+            eventually(|| job.is_done());
+        }
+        pool.resume();
+    }
 }
 
 #[test]

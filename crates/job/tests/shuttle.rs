@@ -5,6 +5,9 @@
 //! schedules per test and scheduler.
 #![cfg(shuttle)]
 
+#[path = "shuttle/random.rs"]
+mod random;
+
 use std::convert::Infallible;
 
 use job::{Batch, Error, Job, JobError, JobId, Pool, Progress};

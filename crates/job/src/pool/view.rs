@@ -58,9 +58,7 @@ impl Pool {
     /// # Errors
     /// If there is no such worker, or it was shut down.
     pub fn pause_worker(&self, worker: WorkerId) -> Result<(), Error> {
-        self.post(worker, Post::Paused)?;
-        self.handle.pause_worker(worker).expect("it was checked");
-        Ok(())
+        self.post(worker, Post::Paused)
     }
 
     /// Lets a paused worker go on.
@@ -69,7 +67,6 @@ impl Pool {
     /// If there is no such worker, or it was shut down.
     pub fn resume_worker(&self, worker: WorkerId) -> Result<(), Error> {
         self.post(worker, Post::Manned)?;
-        self.handle.resume_worker(worker).expect("it was checked");
         // Who waits with a submission may go on.
         self.shared().call_waiting();
         Ok(())
@@ -82,7 +79,6 @@ impl Pool {
     /// If there is no such worker, or it was shut down before.
     pub fn shutdown_worker(&self, worker: WorkerId) -> Result<(), Error> {
         self.post(worker, Post::Closed)?;
-        self.handle.pause_worker(worker).expect("it was checked");
         self.shared().events.send(|| Event::WorkerShuttingDown(worker));
         // Who waits for a worker to be resumed may wait in vain now.
         self.shared().call_waiting();
@@ -106,6 +102,8 @@ impl Pool {
         }
     }
 
+    /// Asks it of the worker, and notes it, in one step: of two who ask at the same moment, the
+    /// second is obeyed and noted.
     fn post(&self, worker: WorkerId, post: Post) -> Result<(), Error> {
         self.shared().man(|posts| {
             let workers = posts.len();
@@ -114,6 +112,11 @@ impl Pool {
                 Some(Post::Closed) => Err(Error::WorkerShutDown(worker)),
                 Some(was) => {
                     *was = post;
+                    let asked = match post {
+                        Post::Manned => self.handle.resume_worker(worker),
+                        Post::Paused | Post::Closed => self.handle.pause_worker(worker),
+                    };
+                    asked.expect("it was checked");
                     Ok(())
                 }
             }
