@@ -1,0 +1,110 @@
+//! How a program is run, and how much it may use.
+
+/// Which engine runs the guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum EngineKind {
+    /// An interpreter: small, quick to start, a hundred thousand tasks at once.
+    #[default]
+    Wasmi,
+    /// Machine code: several times faster on guests that compute, some ten thousand tasks at once.
+    /// Needs the feature `jit`.
+    Wasmtime,
+}
+
+impl EngineKind {
+    /// After how many operations a task is preempted, unless the options say otherwise.
+    pub fn default_threshold(self) -> u64 {
+        match self {
+            EngineKind::Wasmi => 10_000,
+            EngineKind::Wasmtime => 100_000,
+        }
+    }
+}
+
+/// How a program is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Which engine runs it.
+    pub engine: EngineKind,
+    /// Operations after which a task is preempted; `None`: the engine's own number.
+    pub preemption_threshold: Option<u64>,
+    /// Operations that a task may use in all; `None`: as many as it likes. The exact count of an
+    /// operation is the engine's own.
+    pub fuel: Option<u64>,
+    /// How much the program may use.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            engine: EngineKind::default(),
+            preemption_threshold: None,
+            fuel: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Options {
+    /// The number of operations after which a task is preempted.
+    pub fn threshold(&self) -> u64 {
+        self.preemption_threshold.unwrap_or(self.engine.default_threshold())
+    }
+}
+
+/// How much a program may use. Whatever a guest can ask for has its limit here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of a module.
+    pub module_bytes: usize,
+    /// Bytes of one task's memory.
+    pub task_memory: usize,
+    /// Bytes of all tasks' memories together, as the guests see them.
+    pub program_memory: usize,
+    /// Entries of a task's tables, together.
+    pub table_entries: usize,
+    /// Bytes of one task's stack.
+    pub stack: usize,
+    /// Calls within calls.
+    pub call_depth: usize,
+    /// Tasks that have not ended.
+    pub tasks: usize,
+    /// Tasks that have ended and whose results are kept. The oldest are forgotten first.
+    pub results: usize,
+    /// Open channels.
+    pub channels: usize,
+    /// Mutexes.
+    pub mutexes: usize,
+    /// Messages that one channel holds, and the largest capacity.
+    pub channel_capacity: usize,
+    /// Bytes of one message, one mutex's cell, one task's input, one line of the log.
+    pub message_bytes: usize,
+    /// Bytes of all messages, cells and inputs together.
+    pub bytes_in_flight: usize,
+    /// Channels in one select.
+    pub select: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            module_bytes: 64 << 20,
+            task_memory: 64 << 20,
+            program_memory: 4 << 30,
+            table_entries: 100_000,
+            stack: 1 << 20,
+            call_depth: 10_000,
+            tasks: 1_000_000,
+            results: 1_000_000,
+            channels: 100_000,
+            mutexes: 100_000,
+            channel_capacity: 1 << 20,
+            message_bytes: 1 << 20,
+            bytes_in_flight: 256 << 20,
+            select: 1_024,
+        }
+    }
+}
