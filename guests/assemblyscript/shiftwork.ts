@@ -258,24 +258,23 @@ export function log(text: string, level: i32 = Level.INFO): void {
  * no string and allocates nothing: every program has it, and there may be no memory left.
  */
 export function aborted(message: string | null, file: string | null, line: u32, column: u32): void {
-  let end = LINE;
-  end = put(end, message === null ? "aborted" : message);
-  end = put(end, " in ");
-  end = put(end, file === null ? "?" : file);
-  end = put(end, ":");
+  let end = put(LINE, message === null ? "aborted" : message, 160);
+  end = put(end, " in ", 12);
+  end = put(end, file === null ? "?" : file, 64);
+  end = put(end, ":", 3);
   end = putNumber(end, line);
   host.log(Level.ERROR, LINE, <i32>(end - LINE));
   unreachable();
 }
 
-const LINE: usize = memory.data(256);
-const LINE_END: usize = LINE + 256;
+/** The line, with room for its four parts and a number of ten digits. */
+const LINE: usize = memory.data(160 + 12 + 64 + 3 + 10);
 
-/** Writes as much of a text as there is room for, and tells where it ends. */
-function put(at: usize, text: string): usize {
-  // A code unit of UTF-16 takes three bytes of UTF-8 at most, and ten are left for the number.
-  const fits = <i32>min<usize>(text.length, (LINE_END - 10 - at) / 3);
-  return at + String.UTF8.encodeUnsafe(changetype<usize>(text), fits, at);
+/** Writes as much of a text as fits so many bytes, and tells where it ends. */
+function put(at: usize, text: string, bytes: i32): usize {
+  // A code unit of UTF-16 takes three bytes of UTF-8 at most.
+  const units = min(text.length, bytes / 3);
+  return at + String.UTF8.encodeUnsafe(changetype<usize>(text), units, at);
 }
 
 function putNumber(at: usize, number: u32): usize {

@@ -50,9 +50,15 @@ impl Language {
     /// What its compiler is told: the same in the guide and in the READMEs, see the tests below.
     pub(super) fn flags(self) -> &'static [&'static str] {
         match self {
-            Language::AssemblyScript => {
-                &["-O", "--exportTable", "--runtime", "stub", "--use", "abort=shiftwork/aborted"]
-            }
+            Language::AssemblyScript => &[
+                "-O",
+                "--debug",
+                "--exportTable",
+                "--runtime",
+                "stub",
+                "--use",
+                "abort=shiftwork/aborted",
+            ],
             Language::C => &[
                 "--target=wasm32-freestanding",
                 "-O2",
