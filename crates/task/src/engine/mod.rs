@@ -21,6 +21,8 @@ mod arena;
 mod script;
 mod wasmi;
 
+use std::any::Any;
+
 use crate::{
     abi::{Call, MAX_PARAMETERS},
     error::LoadError,
@@ -83,7 +85,7 @@ pub(crate) enum Answer {
 }
 
 /// The host's side of a task: whatever a guest can reach.
-pub(crate) trait Calls: Send {
+pub(crate) trait Calls: Any + Send {
     /// What `call` costs, in operations, with these arguments.
     fn cost(&self, call: Call, arguments: &[u64; MAX_PARAMETERS]) -> u64;
 

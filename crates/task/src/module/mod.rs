@@ -31,10 +31,11 @@ use std::sync::Arc;
 use crate::{abi::Call, error::LoadError, options::Limits, value::ValueType};
 
 /// A module that was read and found good.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Module {
     /// The module as it came, with its start function as the export [`START`] instead, and its memory
     /// (if any) as the export [`MEMORY`] too, so that a host finds it under one name.
+    #[cfg_attr(not(feature = "jit"), allow(dead_code, reason = "it is what wasmtime gets"))]
     pub(crate) bytes: Vec<u8>,
     /// The same with its memory as the import [`MEMORY`], if it has a memory of its own; of its exports
     /// only the functions and the table of functions, and its changeable globals as [`GLOBAL`]`0`, `1`,
@@ -82,7 +83,7 @@ pub(crate) struct FunctionTable {
 }
 
 /// What a guest can change in an instance, and what it was at first.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Renewal {
     /// Whether memory and globals are all that a guest can change: no instruction of it writes to a
     /// table or drops a segment.
