@@ -88,7 +88,10 @@ fn execute(options: &Options) -> Result<Verdict> {
     let (func, arguments) = entry::choose(&program, options.func.as_deref(), &options.arguments)?;
     let interrupt = Interrupt::listen(&program)?;
     let start = world.now();
-    let main = program.spawn(&func, arguments)?;
+    let main = match program.spawn(&func, arguments) {
+        Err(SpawnError::ShutDown) if interrupt.came() => return Ok(Verdict::Interrupted),
+        spawned => spawned?,
+    };
     let watched = watch::until_the_end(&program, main, options.timeout, options.exit_with_main);
     let (end, main) = world.block_on(watched)?;
     let end = if interrupt.came() { End::Interrupted } else { end };

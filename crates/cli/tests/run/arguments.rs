@@ -21,6 +21,14 @@ fn values_are_read_by_the_types_of_the_function() {
 }
 
 #[test]
+fn the_guest_in_the_readme_runs() {
+    let readme = include_str!("../../../../README.md");
+    let (_, guest) = readme.split_once("```wat\n").unwrap();
+    let (guest, _) = guest.split_once("```").unwrap();
+    check_prints(&[&file("readme.wat", guest)], "385\n");
+}
+
+#[test]
 fn negative_numbers_are_numbers_and_not_options() {
     let many = file("negative.wat", MANY);
     check_prints(&[&many, "--func", "add", "-40", "-2"], "-42\n");
