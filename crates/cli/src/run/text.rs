@@ -30,15 +30,19 @@ pub(crate) fn complaints(report: &Report, options: &Options) -> String {
     deadlock(&mut text, report);
     let failed =
         |result: &&TaskResult| !matches!(result.outcome, Ok(_) | Err(TaskError::Deadlock(..)));
-    let main_first = report.main.iter();
-    let others = report.results.iter().filter(|result| Some(result.id) != main);
-    let mut failures = main_first.chain(others).filter(failed);
+    let others = |awaited: bool| {
+        let others = report.results.iter().filter(move |result| Some(result.id) != main);
+        others.filter(move |result| result.awaited == awaited)
+    };
+    // Those first that decide the exit code.
+    let all = report.main.iter().chain(others(false)).chain(others(true));
+    let mut failures = all.filter(failed);
     for result in failures.by_ref().take(FAILURES_MAX) {
         failure(&mut text, result, main);
     }
     match failures.count() {
         0 => {}
-        more => text.push_str(&format!("error: {} failed as well\n", count(more, "more task"))),
+        more => text.push_str(&format!("and {} failed\n", count(more, "more task"))),
     }
     match report.end {
         End::Timeout => {
@@ -66,13 +70,13 @@ fn deadlock(text: &mut String, report: &Report) {
 
 fn failure(text: &mut String, result: &TaskResult, main: Option<TaskId>) {
     let Err(error) = &result.outcome else { return };
+    let (id, func) = (result.id, &result.func);
     let _ = match main {
-        Some(main) if main == result.id => write!(text, "error: {} failed: {error}", result.func),
-        _ => write!(text, "error: {} ({}) failed: {error}", result.id, result.func),
+        Some(main) if main == id => write!(text, "error: {func} failed: {error}"),
+        // Somebody in the program has been told, and it was theirs to deal with it.
+        _ if result.awaited => write!(text, "note: {id} ({func}) failed: {error}"),
+        _ => write!(text, "error: {id} ({func}) failed: {error}, and nobody awaited it"),
     };
-    if Some(result.id) != main && !result.awaited {
-        text.push_str(", and nobody awaited it");
-    }
     text.push('\n');
     if let TaskError::Trap(trap) = error {
         // The innermost is named already.
