@@ -17,7 +17,8 @@ pub(crate) enum World {
 
 impl World {
     pub(crate) fn new(options: &Options) -> Result<World> {
-        let mut builder = Runtime::builder().name("run");
+        // A turn that took long says nothing about the guest, and a panic fails its task, which is told.
+        let mut builder = Runtime::builder().name("run").on_report(|_| ());
         if let Some(workers) = options.workers {
             builder = builder.workers(workers);
         }
