@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{ENDLESS_CHILD, LONELY, SQUARES, file, run};
+use crate::{ENDLESS_CHILD, LONELY, SQUARES, command, file, ran, run};
 
 /// The document that a run prints, and its exit code.
 #[track_caller]
@@ -94,4 +94,22 @@ fn the_stats_count_what_was_done() {
 
     let forced = document(&[&squares, "--threshold", "1"]).0["stats"].clone();
     assert!(forced["preemptions"].as_u64().unwrap() > 0, "{forced}");
+}
+
+#[test]
+fn the_environment_says_how_many_workers_unless_the_option_does() {
+    let squares = file("json_workers.wat", SQUARES);
+    let with = |value: &str, arguments: &[&str]| {
+        let mut command = command(&[&[&squares, "--json"], arguments].concat());
+        ran(command.env("SHIFTWORK_WORKERS", value).output().unwrap())
+    };
+    let workers = |stdout: &str| {
+        let document: Value = serde_json::from_str(stdout).unwrap();
+        document["stats"]["workers"].as_u64().unwrap()
+    };
+    assert_eq!(workers(&with("3", &[]).stdout), 3);
+    assert_eq!(workers(&with("3", &["--workers", "2"]).stdout), 2);
+    let refused = with("many", &[]);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("SHIFTWORK_WORKERS"), "{refused:#?}");
 }
