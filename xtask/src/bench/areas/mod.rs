@@ -37,6 +37,8 @@ pub(super) struct Area {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extra {
     pub(super) feature: &'static str,
+    /// Does our own program have it too?
+    pub(super) also_ours: bool,
     /// Does it state a newer compiler than it needs?
     pub(super) ignore_rust_version: bool,
 }
