@@ -9,9 +9,10 @@ use super::{foreign::Foreign, plan::Plan};
 mod job;
 mod kernel;
 mod process;
+mod task;
 
 /// Everything there is.
-pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA];
+pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA];
 
 #[derive(Debug)]
 pub(super) struct Area {
