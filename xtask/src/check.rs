@@ -4,21 +4,26 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{shell::cargo, steps::Steps};
+use crate::{
+    shell::{self, cargo},
+    steps::Steps,
+};
 
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::new()?;
-    all(&mut steps);
+    all(&mut steps)?;
     steps.finish()
 }
 
 /// The steps of `check`, which are also the first of `test`.
-pub(crate) fn all(steps: &mut Steps) {
+pub(crate) fn all(steps: &mut Steps) -> Result<()> {
     steps.run("fmt", LIMIT, cargo(["fmt", "--all", "--check"]));
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     steps.run("clippy", LIMIT, cargo(clippy));
+    // The tests run them. The first time, this fetches their compilers.
+    steps.run("guests", LIMIT, shell::ourselves(["guests"])?);
     // Tidiness (line 1, length of files, links) is among these, in xtask/tests/tidy.rs.
     let tests =
         ["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"];
@@ -31,4 +36,5 @@ pub(crate) fn all(steps: &mut Steps) {
     let mut private = cargo(["doc", "--workspace", "--no-deps", "--document-private-items"]);
     private.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
     steps.run("docs, private", LIMIT, private);
+    Ok(())
 }

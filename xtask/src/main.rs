@@ -9,6 +9,7 @@ mod bench;
 mod binary;
 mod check;
 mod defects;
+mod guests;
 mod models;
 mod scratch;
 mod shell;
@@ -38,6 +39,8 @@ enum Command {
     Check,
     /// Everything that must pass; installs what the tests need
     Test(test::Options),
+    /// The guests' programs, compiled from source into target/guests; fetches their compilers
+    Guests(guests::Options),
     /// The model checkers: loom and shuttle, and proof that they would notice
     Models(models::Options),
     /// Seeded worlds in the simulated runtime
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     let result = match Xtask::parse().command {
         Command::Check => check::run(),
         Command::Test(options) => test::run(&options),
+        Command::Guests(options) => guests::run(&options),
         Command::Models(options) => models::run(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),

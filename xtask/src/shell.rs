@@ -32,6 +32,13 @@ pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
+/// One of our own commands, as a step with its own log.
+pub(crate) fn ourselves<const N: usize>(arguments: [&str; N]) -> Result<Command> {
+    let mut command = Command::new(env::current_exe()?);
+    command.current_dir(root()).args(arguments);
+    Ok(command)
+}
+
 /// A cargo command with `--cfg checker` on top of the flags the user has set.
 pub(crate) fn with_cfg(mut command: Command, checker: &str) -> Command {
     let mut flags = env::var_os("RUSTFLAGS").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must pass, on a fresh machine with Rust.
 
-use std::{env, fs, path::Path, process::Command, time::Duration};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Steps::new()?;
     steps.call("system packages", tools::system_packages);
-    check::all(&mut steps);
+    check::all(&mut steps)?;
     // Peers that `check` leaves out, since the crates they need take a while to build.
     let mut actors = shell::cargo(["clippy", "--package", "benches-compare", "--all-targets"]);
     actors.args(["--features", "actors", "--", "-D", "warnings"]);
@@ -30,8 +30,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     deny(&mut steps);
     steps.run("models: loom", LONG_LIMIT, models::loom(None));
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
-    steps.run("models: weaken", LONG_LIMIT, ourselves(["models", "--weaken"])?);
-    steps.run("models: defects", LONG_LIMIT, ourselves(["models", "--defects"])?);
+    steps.run("models: weaken", LONG_LIMIT, shell::ourselves(["models", "--weaken"])?);
+    steps.run("models: defects", LONG_LIMIT, shell::ourselves(["models", "--defects"])?);
     steps.run("sim", LIMIT, sim::command(1, 2_000, None));
     steps.run("soak", LIMIT, soak::command(20));
     examples(&mut steps)?;
@@ -128,11 +128,4 @@ fn sorted(dir: &Path) -> Result<Vec<std::path::PathBuf>> {
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
-}
-
-/// One of our own commands, as a step with its own log.
-fn ourselves<const N: usize>(arguments: [&str; N]) -> Result<Command> {
-    let mut command = Command::new(env::current_exe()?);
-    command.current_dir(shell::root()).args(arguments);
-    Ok(command)
 }

@@ -18,7 +18,8 @@ fn files(ending: &str) -> Vec<PathBuf> {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());
             let hidden = name.to_string_lossy().starts_with('.');
-            if path.is_dir() && !hidden && name != "target" {
+            let ours = !hidden && name != "target" && name != "node_modules";
+            if path.is_dir() && ours {
                 walk(&path, ending, found);
             } else if path.extension().is_some_and(|found| found == ending) {
                 found.push(path);

@@ -146,3 +146,85 @@ impl Call {
         IMPORTS.iter().find(|import| import.name == name).map(|import| import.call)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/abi.md");
+
+    /// The cells of the table whose header begins so, line by line, without the marks of code.
+    fn table(header: &str) -> Vec<Vec<&'static str>> {
+        let (_, rest) = PAGE.split_once(header).expect("the page has the table");
+        let lines = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let cells = |line: &'static str| {
+            line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect()
+        };
+        lines.map(cells).collect()
+    }
+
+    fn signature(import: &Import) -> String {
+        let parameters: Vec<String> = import.parameters.iter().map(Type::to_string).collect();
+        let result = import.result.map(|result| format!(" -> {result}")).unwrap_or_default();
+        format!("({}){result}", parameters.join(", "))
+    }
+
+    #[test]
+    fn the_page_has_every_call_in_order_with_its_signature() {
+        let page = table("| import |");
+        let documented: Vec<_> = page.iter().map(|row| (row[0], row[1].to_owned())).collect();
+        let imports: Vec<_> =
+            IMPORTS.iter().map(|import| (import.name, signature(import))).collect();
+        assert_eq!(documented, imports);
+    }
+
+    #[test]
+    fn the_page_names_every_parameter() {
+        for (row, import) in table("| import |").iter().zip(IMPORTS) {
+            let (shown, _) = row[2].split_once("`: ").expect("`name(parameters)`: what it does");
+            let (name, parameters) = shown.trim_end_matches(')').split_once('(').unwrap();
+            let named = parameters.split(", ").filter(|parameter| !parameter.is_empty()).count();
+            assert_eq!((name, named), (import.name, import.parameters.len()));
+        }
+    }
+
+    #[test]
+    fn the_page_has_every_code() {
+        use Code::*;
+        let codes = [
+            Ok,
+            Closed,
+            TimedOut,
+            Failed,
+            Cancelled,
+            TooSmall,
+            NoSuch,
+            Limit,
+            Poisoned,
+            BadArgument,
+        ];
+        let same = |code: &Code, row: &Vec<&str>| {
+            let name = row[1].replace(' ', "");
+            row[0] == (*code as i32).to_string() && format!("{code:?}").eq_ignore_ascii_case(&name)
+        };
+        let page = table("| code |");
+        assert_eq!(page.len(), codes.len());
+        for (code, row) in codes.iter().zip(&page) {
+            assert!(same(code, row), "{code:?} is not {row:?}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_version() {
+        assert!(PAGE.starts_with(&format!("# The host ABI, version {VERSION}\n")));
+    }
+
+    #[test]
+    fn calls_are_where_their_number_says() {
+        for (at, import) in IMPORTS.iter().enumerate() {
+            assert_eq!(import.call as usize, at);
+            assert!(import.parameters.len() <= MAX_PARAMETERS);
+            assert_eq!(Call::by_name(import.name), Some(import.call));
+        }
+    }
+}

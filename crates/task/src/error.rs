@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+use kernel::{BuildError, ScheduleError};
+
+use crate::{
+    id::TaskId,
+    value::{Value, ValueType},
+};
+
 /// Why a module can not be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,3 +69,171 @@ impl fmt::Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+/// Why a task was not spawned.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The module exports no such function.
+    NoSuchFunction {
+        /// What was asked for.
+        func: String,
+        /// The functions it exports.
+        there_are: Vec<String>,
+    },
+    /// The function takes more or fewer arguments.
+    ArgumentCount {
+        /// The function.
+        func: String,
+        /// What it takes.
+        wanted: Vec<ValueType>,
+        /// How many were given.
+        given: usize,
+    },
+    /// An argument is not of the type that the function takes, and does not fit it.
+    ArgumentType {
+        /// The function.
+        func: String,
+        /// Which argument, from 1.
+        at: usize,
+        /// What it takes there.
+        wanted: ValueType,
+        /// What was given.
+        given: Value,
+    },
+    /// There are as many tasks as there may be: [`Limits::tasks`](crate::Limits::tasks).
+    TooManyTasks(usize),
+    /// The program has been shut down.
+    ShutDown,
+    /// The runtime takes no more work.
+    Schedule(ScheduleError),
+}
+
+/// So many functions are named, at most.
+const NAMED_MAX: usize = 20;
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpawnError::NoSuchFunction { func, there_are } if there_are.is_empty() => {
+                write!(f, "there is no function {func:?}: the module exports none")
+            }
+            SpawnError::NoSuchFunction { func, there_are } => {
+                let named: Vec<&str> =
+                    there_are.iter().take(NAMED_MAX).map(String::as_str).collect();
+                let more = match there_are.len().saturating_sub(NAMED_MAX) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    "there is no function {func:?}: the module exports {}{more}",
+                    named.join(", ")
+                )
+            }
+            SpawnError::ArgumentCount { func, wanted, given } => {
+                let types: Vec<String> = wanted.iter().map(ValueType::to_string).collect();
+                write!(f, "{func} takes ({}), and {given} arguments were given", types.join(", "))
+            }
+            SpawnError::ArgumentType { func, at, wanted, given } => {
+                let is = given.value_type();
+                write!(
+                    f,
+                    "argument {at} of {func} is an {wanted}, and {given} is an {is} that does not fit"
+                )
+            }
+            SpawnError::TooManyTasks(limit) => {
+                write!(f, "there are {limit} tasks, and the limits allow no more")
+            }
+            SpawnError::ShutDown => f.write_str("the program has been shut down"),
+            SpawnError::Schedule(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SpawnError::Schedule(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a program can not be waited for here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunError {
+    /// This is a turn of the runtime that the tasks run on, and they might wait for this very worker.
+    InsideATurn,
+    /// The runtime is a simulation, which runs when it is told to.
+    Simulated,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RunError::InsideATurn => {
+                "waiting inside a turn could wait for its own worker: await `finished` instead"
+            }
+            RunError::Simulated => {
+                "a simulation does not run by itself: let it `block_on` what `finished` gives"
+            }
+        })
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// There is no such task, or its result has been forgotten: see
+/// [`Limits::results`](crate::Limits::results).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownTask(pub TaskId);
+
+impl fmt::Display for UnknownTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no {}, or its result has been forgotten", self.0)
+    }
+}
+
+impl std::error::Error for UnknownTask {}
+
+/// Why a scheduler could not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SchedulerError {
+    /// The runtime could not be started.
+    Build(BuildError),
+    /// The module can not be run.
+    Load(LoadError),
+}
+
+impl fmt::Display for SchedulerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SchedulerError::Build(error) => error.fmt(f),
+            SchedulerError::Load(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SchedulerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(match self {
+            SchedulerError::Build(error) => error,
+            SchedulerError::Load(error) => error,
+        })
+    }
+}
+
+impl From<BuildError> for SchedulerError {
+    fn from(error: BuildError) -> SchedulerError {
+        SchedulerError::Build(error)
+    }
+}
+
+impl From<LoadError> for SchedulerError {
+    fn from(error: LoadError) -> SchedulerError {
+        SchedulerError::Load(error)
+    }
+}

@@ -1,5 +1,7 @@
 //! How a program is run, and how much it may use.
 
+use crate::log::LogSink;
+
 /// Which engine runs the guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EngineKind {
@@ -32,6 +34,11 @@ pub struct Options {
     /// Operations that a task may use in all; `None`: as many as it likes. The exact count of an
     /// operation is the engine's own.
     pub fuel: Option<u64>,
+    /// How many workers a [`Scheduler`](crate::Scheduler) starts; `None`: as `SHIFTWORK_WORKERS`
+    /// says, or one for each core. A program that is loaded on a runtime has that one's workers.
+    pub num_workers: Option<usize>,
+    /// Where the lines go that guests log; at first, nowhere.
+    pub log: LogSink,
     /// How much the program may use.
     pub limits: Limits,
 }
@@ -42,6 +49,8 @@ impl Default for Options {
             engine: EngineKind::default(),
             preemption_threshold: None,
             fuel: None,
+            num_workers: None,
+            log: LogSink::default(),
             limits: Limits::default(),
         }
     }
@@ -50,7 +59,7 @@ impl Default for Options {
 impl Options {
     /// The number of operations after which a task is preempted.
     pub fn threshold(&self) -> u64 {
-        self.preemption_threshold.unwrap_or(self.engine.default_threshold())
+        self.preemption_threshold.unwrap_or(self.engine.default_threshold()).max(1)
     }
 }
 

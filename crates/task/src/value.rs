@@ -85,3 +85,6 @@ impl fmt::Display for ValueType {
         })
     }
 }
+
+/// For a function without parameters: an empty list does not say what it is a list of.
+pub const NO_ARGUMENTS: [Value; 0] = [];

@@ -16,6 +16,8 @@
 //! 4. An instance that returned or trapped is not stepped again. Dropping one at any time frees all
 //!    that it had.
 
+use std::any::Any;
+
 use crate::{
     abi::{Call, MAX_PARAMETERS},
     module::{Entry, Module},
@@ -77,7 +79,7 @@ pub(crate) enum Answer {
 }
 
 /// The host's side of a task: whatever a guest can reach.
-pub(crate) trait Calls: Send {
+pub(crate) trait Calls: Any + Send {
     /// What `call` costs, in operations, with these arguments.
     fn cost(&self, call: Call, arguments: &[u64; MAX_PARAMETERS]) -> u64;
 

@@ -1,0 +1,116 @@
+//! Calls about channels: open, send, receive, close.
+
+use std::sync::Arc;
+
+use crate::{
+    abi::Code,
+    engine::Answer,
+    host::{
+        Called, Host,
+        memory::{Buffer, Memory},
+        pending::Pending,
+    },
+    object::{Attempt, channel::Channel, table::Lookup},
+    task::{cell::Noted, waiter::Readies},
+};
+
+impl Host {
+    pub(super) fn open_channel(&mut self, capacity: u64) -> Called {
+        let capacity = usize::try_from(capacity as u32 as i32).map_err(|_| Code::BadArgument)?;
+        if capacity > self.shared.options.limits.channel_capacity {
+            return Err(Code::Limit);
+        }
+        let id = self.shared.channels.open(|id| Channel::new(id, capacity));
+        id.map(Answer::Return).ok_or(Code::Limit)
+    }
+
+    /// The channel with this id. One that was given out and is gone is closed.
+    #[inline]
+    pub(super) fn channel(&mut self, id: u64) -> Result<Arc<Channel>, Code> {
+        if let Some(channel) = self.recent.find(id) {
+            return Ok(channel.clone());
+        }
+        match self.shared.channels.find(id) {
+            Lookup::There(channel) => {
+                self.recent.keep(&channel);
+                Ok(channel)
+            }
+            Lookup::Gone => Err(Code::Closed),
+            Lookup::Never => Err(Code::NoSuch),
+        }
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, id: u64, bytes: &[u8]) -> Called {
+        self.must_not_be_cancelled()?;
+        let channel = self.channel(id)?;
+        self.must_be_short(bytes)?;
+        let mut readies = Readies::default();
+        let attempt = channel.send(&self.shared.commons, bytes, &mut readies, || {
+            Host::waiter(&self.own, Noted::send(id))
+        });
+        self.wake(readies);
+        match attempt {
+            Attempt::Waits(ticket) => Ok(self.block(Pending::Send { channel, ticket })),
+            Attempt::Over(code) => Err(code),
+            Attempt::TooSmall(_) => unreachable!("a sender has no buffer"),
+        }
+    }
+
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        id: u64,
+        memory: &mut Memory<'_>,
+        arguments: [u64; 3],
+    ) -> Called {
+        let buffer = Buffer::new(memory, arguments)?;
+        self.must_not_be_cancelled()?;
+        let channel = self.channel(id)?;
+        let mut readies = Readies::default();
+        let (attempt, drained) = channel.receive(
+            &self.shared.commons,
+            buffer.room as usize,
+            &mut readies,
+            |bytes| buffer.fill(memory, bytes),
+            || Host::waiter(&self.own, Noted::receive(id)),
+        );
+        self.wake(readies);
+        if drained {
+            self.forget(id);
+        }
+        match attempt {
+            Attempt::Over(code) => Err(code),
+            Attempt::TooSmall(needed) => {
+                buffer.tell(memory, needed);
+                Err(Code::TooSmall)
+            }
+            Attempt::Waits(ticket) => Ok(self.block(Pending::Receive { channel, ticket, buffer })),
+        }
+    }
+
+    pub(super) fn close_channel(&mut self, id: u64) -> Called {
+        let channel = self.channel(id)?;
+        let mut readies = Readies::default();
+        let (closed, drained) = channel.close(&self.shared.commons, &mut readies);
+        self.wake(readies);
+        if drained {
+            self.forget(id);
+        }
+        Err(if closed { Code::Ok } else { Code::Closed })
+    }
+
+    /// The channel is closed and empty, and will be for ever.
+    #[cold]
+    fn forget(&mut self, id: u64) {
+        self.shared.channels.remove(id);
+        self.recent.forget(id);
+    }
+
+    /// Refuses what is longer than a message may be.
+    #[inline]
+    pub(super) fn must_be_short(&self, bytes: &[u8]) -> Result<(), Code> {
+        let fits = bytes.len() <= self.shared.options.limits.message_bytes;
+        if fits { Ok(()) } else { Err(Code::Limit) }
+    }
+}

@@ -1,0 +1,223 @@
+//! The host's side of a task: what happens when its guest calls.
+//!
+//! A call that must wait puts the task into a line under the lock of what it waits for, leaves the
+//! count of busy tasks, and answers [`Answer::Wait`]. What it needs to go on is [`Pending`]. When the
+//! task is woken, [`Host::resume`] looks whether somebody has ended its wait, and finishes the call:
+//! guest memory is touched only then, in the task's own turn.
+//!
+//! A task whose wait this one has ended is not woken at once, but at the next call or the end of the
+//! step. If that call waits, the other runs next on this worker, and no queue is touched: two tasks
+//! that talk to each other stay where they are.
+
+mod channel;
+mod memory;
+mod misc;
+mod mutex;
+mod pending;
+mod price;
+mod recent;
+mod select;
+mod spawn;
+
+use std::sync::Arc;
+
+use crate::{
+    abi::{Call, Code, MAX_PARAMETERS},
+    engine::{Answer, Calls},
+    host::{memory::Memory, pending::Pending, recent::Recent},
+    object::guarded::Guarded,
+    program::{shared::Shared, spawn::Input},
+    task::{
+        cell::{Noted, Task},
+        waiter::{Readies, Ready, Waiter},
+    },
+};
+
+/// Whatever a task's guest can reach.
+pub(crate) struct Host {
+    shared: Arc<Shared>,
+    own: Task,
+    pending: Pending,
+    input: Option<Box<Input>>,
+    recent: Recent,
+    /// Mutexes that it owns.
+    held: Vec<Arc<Guarded>>,
+    /// A task to be woken soon.
+    ready: Option<Ready>,
+    dice: Option<u64>,
+    /// Bytes of memory and entries of tables that were granted.
+    memory: usize,
+    table: usize,
+    /// Calls since the step began.
+    calls: u64,
+}
+
+/// What a call comes to: the answer, or a code in its place.
+type Called = Result<Answer, Code>;
+
+impl Host {
+    pub(crate) fn new(shared: &Arc<Shared>, own: &Task, input: Option<Box<Input>>) -> Host {
+        Host {
+            shared: shared.clone(),
+            own: own.clone(),
+            pending: Pending::Nothing,
+            input,
+            recent: Recent::default(),
+            held: Vec::new(),
+            ready: None,
+            dice: None,
+            memory: 0,
+            table: 0,
+            calls: 0,
+        }
+    }
+
+    /// The step is over. Returns the number of calls in it.
+    #[inline]
+    pub(crate) fn end_step(&mut self) -> u64 {
+        if let Some(ready) = self.ready.take() {
+            ready.wake();
+        }
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Whether the task waits for nothing but its next turn.
+    #[inline]
+    pub(crate) fn yields(&self) -> bool {
+        matches!(self.pending, Pending::Yield)
+    }
+
+    fn dispatch(&mut self, call: Call, [a, b, c, d]: [u64; 4], memory: &mut Memory<'_>) -> Called {
+        match call {
+            Call::AbiVersion => Ok(Answer::Return(crate::abi::VERSION as u32 as u64)),
+            Call::Spawn => self.spawn(a, b),
+            Call::SpawnWith => self.spawn_with(a, memory.read(b, c)?),
+            Call::Input => self.copy_input(memory.write(a, b)?),
+            Call::Await => self.await_task(a, b, memory),
+            Call::YieldNow => {
+                self.pending = Pending::Yield;
+                Ok(Answer::Wait)
+            }
+            Call::Self_ => Ok(Answer::Return(self.own.id.get())),
+            Call::Sleep => self.sleep(a),
+            Call::ChanOpen => self.open_channel(a),
+            Call::ChanSend => self.send(a, memory.read(b, c)?),
+            Call::ChanRecv => self.receive(a, memory, [b, c, d]),
+            Call::ChanClose => self.close_channel(a),
+            Call::Select => self.select(a, b, c, memory),
+            Call::MutexOpen => self.open_mutex(memory.read(a, b)?),
+            Call::Lock => self.lock(a, memory, [b, c, d]),
+            Call::Unlock => self.unlock(a, memory.read(b, c)?),
+            Call::Log => self.log(a, memory.read(b, c)?),
+            Call::Now => Ok(Answer::Return(self.now())),
+            Call::Random => self.random(memory.write(a, b)?),
+        }
+    }
+
+    /// A code, as `call` gives it: a call without a result says nothing.
+    #[inline]
+    fn code(call: Call, code: Code) -> Answer {
+        Answer::Return(match call {
+            Call::Spawn | Call::SpawnWith | Call::ChanOpen | Call::MutexOpen => code.negative(),
+            Call::Select | Call::Input => code.negative(),
+            _ => code.plain(),
+        })
+    }
+
+    /// Refuses what could wait, if the task is asked to end.
+    #[inline]
+    fn must_not_be_cancelled(&self) -> Result<(), Code> {
+        if self.own.wait.is_cancelled() { Err(Code::Cancelled) } else { Ok(()) }
+    }
+
+    /// Begins to wait without a timer. `None`: the task is cancelled.
+    #[inline]
+    fn waiter(own: &Task, reason: Noted) -> Option<Waiter> {
+        own.note(reason);
+        let epoch = own.wait.begin(false)?;
+        Some(Waiter { task: own.clone(), epoch })
+    }
+
+    /// The task is in line, and waits from now on. No lock is held.
+    #[inline]
+    fn block(&mut self, pending: Pending) -> Answer {
+        self.pending = pending;
+        self.shared.act(self.shared.commons.counts.leave());
+        Answer::Wait
+    }
+
+    /// These are to be woken.
+    #[inline]
+    fn wake(&mut self, readies: Readies) {
+        if let Some(ready) = readies.only()
+            && let Some(before) = self.ready.replace(ready)
+        {
+            before.wake();
+        }
+    }
+}
+
+impl Calls for Host {
+    fn cost(&self, call: Call, arguments: &[u64; MAX_PARAMETERS]) -> u64 {
+        let input = self.input.as_ref().map_or(0, |input| input.bytes().len());
+        price::of(call, arguments, input, &self.shared.options.limits)
+    }
+
+    #[inline]
+    fn call(&mut self, call: Call, arguments: [u64; MAX_PARAMETERS], memory: &mut [u8]) -> Answer {
+        debug_assert!(matches!(self.pending, Pending::Nothing), "a guest that waits has called");
+        self.calls += 1;
+        let before = self.ready.take();
+        let answer = self
+            .dispatch(call, arguments, &mut Memory(memory))
+            .unwrap_or_else(|code| Host::code(call, code));
+        if let Some(before) = before {
+            if answer == Answer::Wait && !self.yields() {
+                before.run_next();
+            } else {
+                before.wake();
+            }
+        }
+        answer
+    }
+
+    fn resume(&mut self, memory: &mut [u8]) -> Answer {
+        self.resume_pending(&mut Memory(memory))
+    }
+
+    fn grow_memory(&mut self, current: usize, desired: usize) -> bool {
+        let limits = &self.shared.options.limits;
+        let more = desired.saturating_sub(current);
+        let granted = desired <= limits.task_memory && self.shared.memory.take(more);
+        if granted {
+            self.memory += more;
+        }
+        granted
+    }
+
+    fn grow_table(&mut self, current: usize, desired: usize) -> bool {
+        let more = desired.saturating_sub(current);
+        let granted = self.table.saturating_add(more) <= self.shared.options.limits.table_entries;
+        if granted {
+            self.table += more;
+        }
+        granted
+    }
+}
+
+impl Drop for Host {
+    /// The task ends, however it does. From here on it waits for nothing, and whoever waits for what
+    /// it had is told.
+    fn drop(&mut self) {
+        self.give_up();
+        let mut readies = Readies::default();
+        for mutex in self.held.drain(..) {
+            mutex.abandon(&self.shared.commons, self.own.id, &mut readies);
+        }
+        self.wake(readies);
+        self.shared.memory.give_back(self.memory);
+        if let Some(ready) = self.ready.take() {
+            ready.run_next();
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a call that waits needs to go on: where its answer goes, and which lines it is in.
+
+use std::{sync::Arc, time::Duration};
+
+use kernel::Timer;
+
+use crate::{
+    abi::Code,
+    engine::Answer,
+    host::{
+        Host,
+        memory::{Buffer, Memory},
+    },
+    id::TaskId,
+    object::{channel::Channel, guarded::Guarded, line::Ticket},
+    program::registry::Place,
+    task::wait::{Found, Outcome},
+};
+
+/// A call that waits.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    Nothing,
+    Yield,
+    Sleep(Alarm),
+    Await { task: TaskId, place: Place, out: u32 },
+    Send { channel: Arc<Channel>, ticket: Ticket },
+    Receive { channel: Arc<Channel>, ticket: Ticket, buffer: Buffer },
+    Select { watched: Vec<(Arc<Channel>, Ticket)>, alarm: Option<Alarm> },
+    Lock { mutex: Arc<Guarded>, ticket: Ticket, buffer: Buffer },
+}
+
+/// When a wait is over in any case.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    pub(crate) deadline: Duration,
+    /// `None` if the runtime has stopped, which ends its tasks itself.
+    pub(crate) _timer: Option<Timer>,
+}
+
+impl Host {
+    /// The task was woken: finishes the call if its wait is over.
+    #[inline]
+    pub(super) fn resume_pending(&mut self, memory: &mut Memory<'_>) -> Answer {
+        if self.yields() {
+            self.pending = Pending::Nothing;
+            return Answer::Return(0);
+        }
+        if self.own.wait.look() == Found::Waiting && !self.time_is_over() {
+            return Answer::Wait;
+        }
+        let Host { own, pending, .. } = self;
+        // The memory is filled where the bytes are, before they are cleared.
+        let taken = own.wait.take(|outcome, bytes| {
+            match (&outcome, &*pending) {
+                (
+                    Outcome::Bytes,
+                    Pending::Receive { buffer, .. } | Pending::Lock { buffer, .. },
+                ) => buffer.fill(memory, bytes),
+                (
+                    Outcome::TooSmall(needed),
+                    Pending::Receive { buffer, .. } | Pending::Lock { buffer, .. },
+                ) => buffer.tell(memory, *needed),
+                (Outcome::Value(value), Pending::Await { out, .. }) => {
+                    memory.put(*out, value.to_le_bytes());
+                }
+                _ => {}
+            }
+            outcome
+        });
+        // If there is none, whoever has claimed the wait is about to deliver it, and to wake us.
+        taken.map_or(Answer::Wait, |outcome| self.finish(outcome))
+    }
+
+    /// Whether there is a deadline and it has passed. Then the wait is ended here, unless somebody
+    /// else just has.
+    fn time_is_over(&self) -> bool {
+        let alarm = match &self.pending {
+            Pending::Sleep(alarm) | Pending::Select { alarm: Some(alarm), .. } => alarm,
+            _ => return false,
+        };
+        if self.shared.runtime.now() >= alarm.deadline && self.own.wait.claim_own().is_some() {
+            self.own.wait.deliver(Outcome::Code(Code::TimedOut), &[]);
+        }
+        self.own.wait.look() == Found::Claimed
+    }
+
+    /// The answer to a call whose wait has ended so.
+    fn finish(&mut self, outcome: Outcome) -> Answer {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        // Whoever ends a wait takes the task out of its own line. There are none but in a select, and
+        // when it is cancelled.
+        let left_behind = matches!(outcome, Outcome::Code(Code::Cancelled));
+        if left_behind || matches!(pending, Pending::Select { .. }) {
+            self.leave_lines(&pending);
+        }
+        match (outcome, pending) {
+            (Outcome::Code(_), Pending::Sleep(_)) => Answer::Return(0),
+            (Outcome::Code(code), Pending::Select { .. }) => Answer::Return(code.negative()),
+            (Outcome::Code(code), _) => Answer::Return(code.plain()),
+            (Outcome::Bytes, Pending::Lock { mutex, .. }) => {
+                self.held.push(mutex);
+                Answer::Return(Code::Ok.plain())
+            }
+            (Outcome::Bytes | Outcome::Value(_), _) => Answer::Return(Code::Ok.plain()),
+            (Outcome::TooSmall(_), _) => Answer::Return(Code::TooSmall.plain()),
+            (Outcome::Index(index), _) => Answer::Return(index.into()),
+            (Outcome::Deadlock(_), _) => unreachable!("a doomed task gets no step"),
+        }
+    }
+
+    /// The task ends while it may be waiting.
+    pub(super) fn give_up(&mut self) {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        if matches!(pending, Pending::Nothing | Pending::Yield) {
+            return;
+        }
+        if self.own.wait.give_up().is_some_and(|claim| !claim.timed) {
+            // It goes on, to end.
+            self.shared.commons.counts.enter();
+        }
+        self.leave_lines(&pending);
+        if let Pending::Lock { mutex, .. } = pending {
+            // It may be ours without our knowing.
+            self.held.push(mutex);
+        }
+    }
+
+    fn leave_lines(&self, pending: &Pending) {
+        match pending {
+            Pending::Nothing | Pending::Yield | Pending::Sleep(_) => {}
+            Pending::Await { task, place, .. } => self.shared.registry.leave(*task, *place),
+            Pending::Send { channel, ticket } => {
+                channel.leave_senders(&self.shared.commons, *ticket);
+            }
+            Pending::Receive { channel, ticket, .. } => channel.leave_receivers(*ticket),
+            Pending::Select { watched, .. } => {
+                for (channel, ticket) in watched {
+                    channel.leave_watchers(*ticket);
+                }
+            }
+            Pending::Lock { mutex, ticket, .. } => mutex.leave(*ticket),
+        }
+    }
+}

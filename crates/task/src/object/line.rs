@@ -1,0 +1,128 @@
+//! A queue that one may leave from the middle: who waits longest is first, and who gives up is gone.
+//!
+//! Places are numbered. Who leaves is found by number, and an empty place is left; when half of the
+//! places are empty they are closed up. So leaving costs little, and whoever left takes no memory.
+
+use std::collections::VecDeque;
+
+/// A place in a [`Line`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket(u64);
+
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    places: VecDeque<(u64, Option<T>)>,
+    next: u64,
+    empty: usize,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Line<T> {
+        Line { places: VecDeque::new(), next: 0, empty: 0 }
+    }
+}
+
+impl<T> Line<T> {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, who: T) -> Ticket {
+        let number = self.next;
+        self.next += 1;
+        self.places.push_back((number, Some(who)));
+        Ticket(number)
+    }
+
+    /// The first in line, taken out.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let (_, who) = self.places.pop_front()?;
+        self.advance();
+        debug_assert!(who.is_some(), "the first place of a line is not empty");
+        who
+    }
+
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.places.front()?.1.as_ref()
+    }
+
+    /// Those who wait, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|(_, who)| who.as_ref())
+    }
+
+    /// Takes out whoever has this place, if it is still in line.
+    pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<T> {
+        let at = self.places.binary_search_by_key(&ticket.0, |(number, _)| *number).ok()?;
+        let who = self.places[at].1.take()?;
+        self.empty += 1;
+        self.advance();
+        if self.empty * 2 > self.places.len() {
+            self.places.retain(|(_, who)| who.is_some());
+            self.empty = 0;
+        }
+        Some(who)
+    }
+
+    /// Lets the first place be one that is taken.
+    #[inline]
+    fn advance(&mut self) {
+        while let Some((_, None)) = self.places.front() {
+            self.places.pop_front();
+            self.empty -= 1;
+        }
+    }
+
+    /// All who wait, in order; nobody is left.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
+        self.empty = 0;
+        std::mem::take(&mut self.places).into_iter().filter_map(|(_, who)| who)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_leaves_from_the_middle_is_not_served() {
+        let mut line = Line::default();
+        let tickets: Vec<Ticket> = (0..5).map(|who| line.push(who)).collect();
+        assert_eq!(line.leave(tickets[0]), Some(0));
+        assert_eq!(line.leave(tickets[2]), Some(2));
+        assert_eq!(line.leave(tickets[2]), None);
+        assert_eq!(line.first(), Some(&1));
+        assert_eq!(line.iter().collect::<Vec<_>>(), [&1, &3, &4]);
+        assert_eq!(
+            [line.pop(), line.pop(), line.pop(), line.pop()],
+            [Some(1), Some(3), Some(4), None]
+        );
+        assert!(line.is_empty());
+    }
+
+    #[test]
+    fn those_who_come_and_leave_behind_one_who_stays_take_no_memory() {
+        let mut line = Line::default();
+        line.push(0);
+        for who in 1..10_000 {
+            let ticket = line.push(who);
+            assert_eq!(line.leave(ticket), Some(who));
+            assert!(line.places.len() <= 3);
+        }
+        assert_eq!(line.pop(), Some(0));
+    }
+
+    #[test]
+    fn leaving_after_the_line_was_emptied_finds_nobody() {
+        let mut line = Line::default();
+        let ticket = line.push(1);
+        line.push(2);
+        assert_eq!(line.take_all().collect::<Vec<_>>(), [1, 2]);
+        line.push(3);
+        assert_eq!(line.leave(ticket), None);
+        assert_eq!(line.pop(), Some(3));
+    }
+}

@@ -1,0 +1,212 @@
+//! A turn of a task: one step of its instance, and what comes of it.
+//!
+//! ```text
+//!   Spawned ----------> Running ----------> Over
+//!            first turn   |  ^     returned, trapped, out of fuel,
+//!                         +--+     cancelled, deadlocked
+//!                   preempted, waits
+//! ```
+//!
+//! Until its first turn a task is no more than a function and its arguments. When it ends, whatever
+//! it had is given back first (memory, places in lines, mutexes, which are poisoned). Then its result
+//! is kept, the waits of those who await it are ended, and it is no longer counted, all in one step.
+
+use std::{any::Any, mem, sync::Arc};
+
+use kernel::{Handle, JoinError, OpenBody, Step, Turn};
+
+use crate::{
+    abi::Code,
+    engine::{Calls, Instance, Stepped},
+    host::Host,
+    program::{
+        outcome::{Ended, TaskError},
+        registry::Awaiter,
+        shared::Shared,
+        spawn::Birth,
+        stats::TurnTally,
+    },
+    task::{
+        cell::{Task, TaskCell},
+        wait::Outcome,
+        waiter::Readies,
+    },
+    trap::{Trap, TrapKind},
+    value::Value,
+};
+
+/// Operations that a task has left when it is asked to end.
+const MERCY: u64 = 1_000_000;
+
+pub(crate) struct TaskBody {
+    shared: Arc<Shared>,
+    stage: Stage,
+    /// Operations it may still use; `u64::MAX` for as many as it likes.
+    fuel: u64,
+    /// It has noticed that it is asked to end.
+    asked: bool,
+}
+
+enum Stage {
+    Spawned(Birth),
+    Running {
+        instance: Box<dyn Instance>,
+        /// `None` while a step has it.
+        calls: Option<Box<dyn Calls>>,
+    },
+    Over,
+}
+
+impl TaskBody {
+    pub(crate) fn new(shared: Arc<Shared>, birth: Birth) -> TaskBody {
+        let fuel = shared.options.fuel.unwrap_or(u64::MAX);
+        TaskBody { shared, stage: Stage::Spawned(birth), fuel, asked: false }
+    }
+
+    /// Makes the instance. For the first turn.
+    fn start(&mut self, own: &Task) -> Result<(), TaskError> {
+        let Stage::Spawned(birth) = mem::replace(&mut self.stage, Stage::Over) else {
+            unreachable!("a task starts once")
+        };
+        let host = Box::new(Host::new(&self.shared, own, birth.input));
+        let shared = &self.shared;
+        let (calls, made) = shared.with_entry(birth.function, |entry| {
+            birth.arguments.with(|arguments| shared.engine.instantiate(entry, arguments, host))
+        });
+        let instance = made.map_err(|trap| TaskError::Trap(self.locate(own, trap)))?;
+        self.stage = Stage::Running { instance, calls: Some(calls) };
+        Ok(())
+    }
+
+    /// What speaks against another step.
+    #[inline]
+    fn objection(&mut self, own: &TaskCell) -> Option<TaskError> {
+        if own.wait.is_cancelled() && !self.asked {
+            self.asked = true;
+            self.fuel = self.fuel.min(MERCY);
+            if matches!(self.stage, Stage::Spawned(_)) {
+                return Some(TaskError::Cancelled);
+            }
+        }
+        if self.fuel > 0 {
+            return None;
+        }
+        Some(if self.asked {
+            TaskError::Cancelled
+        } else {
+            TaskError::Trap(self.locate(own, Trap::new(TrapKind::OutOfFuel)))
+        })
+    }
+
+    /// Says where a trap happened, if the engine did not: at least which function the task began with.
+    fn locate(&self, own: &TaskCell, mut trap: Trap) -> Trap {
+        trap.function.get_or_insert_with(|| self.shared.function_name(own.function));
+        trap
+    }
+
+    /// One step of the instance.
+    #[inline]
+    fn step(&mut self, own: &Task, turn: &mut Turn<'_>) -> Step<u32> {
+        let Stage::Running { instance, calls } = &mut self.stage else {
+            unreachable!("a task that gets a turn runs")
+        };
+        let lent = calls.take().expect("the last step gave it back");
+        let slice = self.shared.options.threshold().min(self.fuel);
+        let (mut back, step) = instance.step(slice, lent);
+        let preempted = matches!(step.end, Stepped::Preempted);
+        let host = (&mut *back as &mut dyn Any).downcast_mut::<Host>().expect("a task has a host");
+        let host_calls = host.end_step();
+        let yields = host.yields();
+        *calls = Some(back);
+        own.add_fuel(step.used);
+        if self.fuel != u64::MAX {
+            self.fuel = self.fuel.saturating_sub(step.used);
+        }
+        let tally = TurnTally { preempted, host_calls, fuel: step.used };
+        self.shared.tally.turn(turn, tally);
+        turn.spend(step.used);
+        match step.end {
+            Stepped::Preempted => Step::Yield,
+            Stepped::Waits if yields => Step::Yield,
+            Stepped::Waits => Step::Pause,
+            Stepped::Returned(values) => self.over(own, Ok(values)),
+            Stepped::Trapped(trap) => {
+                let trap = self.locate(own, trap);
+                self.over(own, Err(TaskError::Trap(trap)))
+            }
+        }
+    }
+
+    /// Its program is deadlocked.
+    #[cold]
+    fn doomed(&mut self, own: &TaskCell) -> Step<u32> {
+        match own.wait.take(|outcome, _| outcome) {
+            Some(Outcome::Deadlock(report)) => {
+                self.over(own, Err(TaskError::Deadlock(own.reason(), report)))
+            }
+            Some(outcome) => unreachable!("a doomed task was delivered {outcome:?}"),
+            // The report is on its way, and so is the wake.
+            None => Step::Pause,
+        }
+    }
+
+    fn over(&mut self, own: &TaskCell, outcome: Result<Vec<Value>, TaskError>) -> Step<u32> {
+        self.end(own, outcome);
+        Step::End(0)
+    }
+
+    fn end(&mut self, own: &TaskCell, outcome: Result<Vec<Value>, TaskError>) {
+        // Whoever is told may rely on it that all it had is given back.
+        self.stage = Stage::Over;
+        let shared = &self.shared;
+        shared.tally.ended(outcome.is_err());
+        let counts = &shared.commons.counts;
+        let (mut readies, mut posts) = (Readies::default(), Vec::new());
+        let ended = Ended::new(own.function, own.fuel(), outcome);
+        let verdict = shared.registry.end(own.id, ended, |awaiters, ended| {
+            for awaiter in awaiters.into_all() {
+                match awaiter {
+                    Awaiter::Rust(post) => posts.push((post, ended.clone())),
+                    Awaiter::Task(waiter) => {
+                        let failed = Outcome::Code(Code::Failed);
+                        let outcome = ended.for_guests().map_or(failed, Outcome::Value);
+                        readies.add(waiter.answer(counts, outcome, &[]));
+                    }
+                }
+            }
+            counts.end()
+        });
+        shared.act(verdict);
+        posts.into_iter().for_each(|(post, ended)| post.tell(ended));
+        if let Some(only) = readies.only() {
+            only.run_next();
+        }
+    }
+}
+
+impl OpenBody<TaskCell> for TaskBody {
+    #[inline]
+    fn turn(&mut self, own: &Task, turn: &mut Turn<'_>) -> Step<u32> {
+        if own.wait.is_doomed() {
+            return self.doomed(own);
+        }
+        if let Some(error) = self.objection(own) {
+            return self.over(own, Err(error));
+        }
+        if let Stage::Spawned(_) = self.stage
+            && let Err(error) = self.start(own)
+        {
+            return self.over(own, Err(error));
+        }
+        self.step(own, turn)
+    }
+
+    fn failed(&mut self, own: &TaskCell, _: &Handle, why: JoinError) {
+        let error = match why {
+            JoinError::Panicked(text) => TaskError::Panicked(text),
+            JoinError::Cancelled => TaskError::Cancelled,
+            _ => TaskError::Stopped,
+        };
+        self.end(own, Err(error));
+    }
+}

@@ -1,0 +1,232 @@
+//! How a task waits, and who ends its wait: one word, claimed once.
+//!
+//! ```text
+//!            begin               claim
+//!    FREE ----------> WAITING ----------> CLAIMED
+//!      ^                 |                   |
+//!      |     give_up     |                   |
+//!      +-----------------+-------------------+
+//!                                 finish
+//! ```
+//!
+//! A wait has a number, its epoch, which is in the word too. Whoever can end the wait (a channel, a
+//! mutex, the task that is awaited) keeps the epoch with the task's handle, so that an entry that was
+//! left behind claims nothing. Flags go with the state: TIMED, the wait has a timer; CANCELLED, the
+//! task is asked to end and waits no more; DOOMED, it was claimed since its program is deadlocked.
+//!
+//! 1. `begin`, `give_up` and `finish` belong to the task, in its turn. All others claim.
+//! 2. A wait is claimed once. Whoever claims it delivers an outcome and wakes the task, in this order;
+//!    a task that is woken by somebody else meanwhile finds no outcome, and waits on.
+//! 3. WAITING and CANCELLED never hold together: whoever cancels a task that waits claims it in the
+//!    same step, and a task that is cancelled does not begin to wait. So no cancellation is missed.
+//!
+//! Ordering: none is needed. Epochs go from the task to those who claim under the locks of channels,
+//! mutexes and the table of tasks; what is delivered goes back under the lock of the delivery.
+
+use std::sync::Arc;
+
+use crate::{
+    abi::Code,
+    program::deadlock::Deadlock,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+const FREE: u64 = 0;
+const WAITING: u64 = 1;
+const CLAIMED: u64 = 2;
+const STATE: u64 = 3;
+
+const TIMED: u64 = 1 << 2;
+const CANCELLED: u64 = 1 << 3;
+const DOOMED: u64 = 1 << 4;
+
+/// One more wait, in the bits above the flags.
+const EPOCH: u64 = 1 << 5;
+
+/// A delivered message of more bytes leaves its memory behind only until it is taken.
+const KEPT_MAX: usize = 256;
+
+/// What a wait ended with.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    /// The call is answered with this code.
+    Code(Code),
+    /// The bytes of a message or a cell, which were left with the outcome.
+    Bytes,
+    /// What there is has so many bytes, and they do not fit.
+    TooSmall(usize),
+    /// The channel with this index is ready.
+    Index(u32),
+    /// The awaited task has returned this.
+    Value(i64),
+    /// It can never end.
+    Deadlock(Arc<Deadlock>),
+}
+
+/// What whoever has claimed a wait must know about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The task has a timer, so it was counted as busy all the time.
+    pub(crate) timed: bool,
+}
+
+/// What a task that is woken finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nobody has ended its wait yet.
+    Waiting,
+    /// Somebody has; the outcome is there or on its way.
+    Claimed,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Wait {
+    word: AtomicU64,
+    delivery: Mutex<Delivery>,
+}
+
+#[derive(Debug, Default)]
+struct Delivery {
+    outcome: Option<Outcome>,
+    /// Used again and again, so that a message is handed over without an allocation.
+    bytes: Vec<u8>,
+}
+
+impl Wait {
+    /// Begins to wait; the epoch of this wait. `None`: the task is cancelled.
+    #[inline]
+    pub(crate) fn begin(&self, timed: bool) -> Option<u64> {
+        let timed = if timed { TIMED } else { 0 };
+        let mut word = self.word.load(Relaxed);
+        while word & CANCELLED == 0 {
+            debug_assert_eq!(word & STATE, FREE, "a task that waits began to wait");
+            let to = (word & !(EPOCH - 1)) + EPOCH + WAITING + timed;
+            match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
+                Ok(_) => return Some(to / EPOCH),
+                Err(now) => word = now,
+            }
+        }
+        None
+    }
+
+    /// Claims the wait with this epoch. `None`: it is over, or somebody else has claimed it.
+    #[inline]
+    pub(crate) fn claim(&self, epoch: u64) -> Option<Claim> {
+        self.claim_if(|word| word / EPOCH == epoch, 0)
+    }
+
+    /// Claims whatever the task waits for, since it can never end.
+    pub(crate) fn doom(&self) -> Option<Claim> {
+        self.claim_if(|_| true, DOOMED)
+    }
+
+    #[inline]
+    fn claim_if(&self, fits: impl Fn(u64) -> bool, flag: u64) -> Option<Claim> {
+        let mut word = self.word.load(Relaxed);
+        while word & STATE == WAITING && fits(word) {
+            let to = word - WAITING + CLAIMED + flag;
+            match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
+                Ok(_) => return Some(Claim { timed: word & TIMED != 0 }),
+                Err(now) => word = now,
+            }
+        }
+        None
+    }
+
+    /// Asks the task to end. If it waits, its wait is claimed; the outcome is the caller's to deliver.
+    pub(crate) fn cancel(&self) -> Option<Claim> {
+        let mut word = self.word.load(Relaxed);
+        loop {
+            let waits = word & STATE == WAITING;
+            let to = (word | CANCELLED) + if waits { CLAIMED - WAITING } else { 0 };
+            match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
+                Ok(_) => return waits.then_some(Claim { timed: word & TIMED != 0 }),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// The task claims its own wait, since its time is over. `None`: somebody else has.
+    pub(crate) fn claim_own(&self) -> Option<Claim> {
+        self.claim_if(|_| true, 0)
+    }
+
+    /// The task ends its wait by itself. `None`: somebody has claimed it.
+    pub(crate) fn give_up(&self) -> Option<Claim> {
+        let claim = self.claim_own();
+        if claim.is_some() {
+            self.finish();
+        }
+        claim
+    }
+
+    /// The task has its outcome.
+    #[inline]
+    fn finish(&self) {
+        self.word.fetch_and(!STATE, Relaxed);
+    }
+
+    /// What a task that is woken in its wait finds.
+    #[inline]
+    pub(crate) fn look(&self) -> Found {
+        match self.word.load(Relaxed) & STATE {
+            WAITING => Found::Waiting,
+            _ => Found::Claimed,
+        }
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.word.load(Relaxed) & STATE == WAITING
+    }
+
+    /// Whether the wait with this epoch is still there to be claimed.
+    pub(crate) fn waits(&self, epoch: u64) -> bool {
+        let word = self.word.load(Relaxed);
+        word & STATE == WAITING && word / EPOCH == epoch
+    }
+
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.word.load(Relaxed) & CANCELLED != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.word.load(Relaxed) & DOOMED != 0
+    }
+
+    /// Leaves the outcome for the task. For whoever has claimed its wait.
+    #[inline]
+    pub(crate) fn deliver(&self, outcome: Outcome, bytes: &[u8]) {
+        let mut delivery = self.delivery.lock();
+        debug_assert!(delivery.outcome.is_none(), "a wait had two outcomes");
+        delivery.bytes.extend_from_slice(bytes);
+        delivery.outcome = Some(outcome);
+    }
+
+    /// Takes the outcome, and lets `user` have the bytes. `None`: it is on its way.
+    #[inline]
+    pub(crate) fn take<R>(&self, user: impl FnOnce(Outcome, &[u8]) -> R) -> Option<R> {
+        let mut delivery = self.delivery.lock();
+        let outcome = delivery.outcome.take()?;
+        // The next wait can not begin before this returns, so nobody waits for the lock.
+        let result = user(outcome, &delivery.bytes);
+        delivery.bytes.clear();
+        if delivery.bytes.capacity() > KEPT_MAX {
+            delivery.bytes = Vec::new();
+        }
+        self.finish();
+        Some(result)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "wait_tests.rs"]
+mod tests;
+
+#[cfg(all(test, loom))]
+#[path = "wait_models.rs"]
+mod models;

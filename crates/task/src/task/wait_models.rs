@@ -1,0 +1,213 @@
+//! Is every wait ended once, and is a deadlock found exactly when there is one, in all interleavings?
+//!
+//! A channel is a list under a lock here, and a wake is a flag that is released; the wait word and
+//! the counts are the real ones. What a task has noted about its wait is relaxed on purpose: only the
+//! counts order it.
+
+use loom::{
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+    thread,
+};
+
+use super::*;
+use crate::program::counts::{Counts, Verdict};
+
+/// One task that waits, those who could end its wait, and what they leave.
+struct World {
+    counts: Counts,
+    wait: Wait,
+    /// The line of the channel.
+    line: Mutex<Option<u64>>,
+    noted: AtomicU64,
+    woken: AtomicBool,
+    /// Deadlocks that were found.
+    found: AtomicU64,
+}
+
+impl World {
+    /// So many tasks, of which the first is the one that waits.
+    fn new(tasks: usize) -> Arc<World> {
+        let counts = Counts::new();
+        (0..tasks).for_each(|_| assert!(counts.add(tasks).is_some()));
+        Arc::new(World {
+            counts,
+            wait: Wait::default(),
+            line: Mutex::default(),
+            noted: AtomicU64::new(0),
+            woken: AtomicBool::new(false),
+            found: AtomicU64::new(0),
+        })
+    }
+
+    /// The task waits for a message. False: it is cancelled.
+    fn receive(&self) -> bool {
+        let begun = {
+            let mut line = self.line.lock();
+            self.noted.store(7, Relaxed);
+            *line = self.wait.begin(false);
+            line.is_some()
+        };
+        if begun {
+            self.act(self.counts.leave());
+        }
+        begun
+    }
+
+    /// Another task sends one, if the first waits for it.
+    fn send(&self) -> bool {
+        let epoch = self.line.lock().take();
+        let claim = epoch.and_then(|epoch| self.wait.claim(epoch));
+        self.answer(claim, Outcome::Value(1))
+    }
+
+    fn cancel(&self) -> bool {
+        self.counts.enter();
+        let claimed = self.answer(self.wait.cancel(), Outcome::Code(Code::Cancelled));
+        self.act(self.counts.leave());
+        claimed
+    }
+
+    fn answer(&self, claim: Option<Claim>, outcome: Outcome) -> bool {
+        if claim.is_some() {
+            self.counts.enter();
+            self.wait.deliver(outcome, &[]);
+            self.woken.store(true, Release);
+        }
+        claim.is_some()
+    }
+
+    fn act(&self, verdict: Verdict) {
+        if verdict == Verdict::Stuck && self.counts.take_charge() {
+            assert_eq!(self.noted.load(Relaxed), 7, "it does not know what the task waits for");
+            // Unless somebody has come from outside since, and has ended the wait.
+            if self.answer(self.wait.doom(), Outcome::Value(2)) {
+                self.found.fetch_add(1, Relaxed);
+            }
+            self.act(self.counts.leave());
+        }
+    }
+
+    /// How the wait has ended. Whoever was not woken has no outcome.
+    fn outcome(&self) -> Option<Outcome> {
+        let woken = self.woken.load(Acquire);
+        let outcome = self.wait.take(|outcome, _| outcome);
+        assert_eq!(woken, outcome.is_some());
+        outcome
+    }
+}
+
+/// A message that comes while the task begins to wait is delivered, and is no deadlock.
+#[test]
+fn sent_while_it_begins_to_wait_is_delivered() {
+    loom::model(|| {
+        let world = World::new(2);
+        assert_eq!(world.counts.watch(), Verdict::GoesOn);
+        let sender = thread::spawn({
+            let world = world.clone();
+            move || {
+                let sent = world.send();
+                if !sent {
+                    // Nobody was there: it waits for ever, and the deadlock is for the last to find.
+                    world.act(world.counts.end());
+                }
+                sent
+            }
+        });
+        world.receive();
+        let sent = sender.join().unwrap();
+        let found = world.found.load(Relaxed);
+        assert_eq!(found, u64::from(!sent));
+        let expected = if sent { 1 } else { 2 };
+        assert!(matches!(world.outcome(), Some(Outcome::Value(value)) if value == expected));
+    });
+}
+
+/// The last two that could go on stop at the same time, and somebody begins to watch: one finds it.
+#[test]
+fn a_deadlock_is_found_once() {
+    loom::model(|| {
+        let world = World::new(2);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || world.act(world.counts.end())
+        });
+        let watcher = thread::spawn({
+            let world = world.clone();
+            move || world.act(world.counts.watch())
+        });
+        world.receive();
+        other.join().unwrap();
+        watcher.join().unwrap();
+        assert_eq!(world.found.load(Relaxed), 1);
+        assert!(matches!(world.outcome(), Some(Outcome::Value(2))));
+        assert_eq!(world.counts.busy(), 1);
+    });
+}
+
+/// Cancelled at any moment: the task knows before it waits, or its wait is ended. That is no deadlock,
+/// unless it was one before.
+#[test]
+fn cancelled_while_it_begins_to_wait_is_noticed() {
+    loom::model(|| {
+        let world = World::new(1);
+        assert_eq!(world.counts.watch(), Verdict::GoesOn);
+        let canceller = thread::spawn({
+            let world = world.clone();
+            move || world.cancel()
+        });
+        let waits = world.receive();
+        let claimed = canceller.join().unwrap();
+        let found = world.found.load(Relaxed) == 1;
+        assert!(world.wait.is_cancelled());
+        match world.outcome() {
+            Some(Outcome::Code(Code::Cancelled)) => assert!(waits && claimed && !found),
+            Some(_) => assert!(waits && !claimed && found),
+            None => assert!(!waits && !claimed && !found),
+        }
+        assert_eq!(world.counts.busy(), 1);
+    });
+}
+
+/// Two who could end the wait: one does.
+#[test]
+fn a_wait_is_ended_once() {
+    loom::model(|| {
+        let world = World::new(2);
+        let begun = world.wait.begin(true).unwrap();
+        let other = thread::spawn({
+            let world = world.clone();
+            move || world.wait.claim(begun).is_some()
+        });
+        let given_up = world.wait.give_up().is_some();
+        assert_ne!(other.join().unwrap(), given_up);
+    });
+}
+
+/// Whoever sees that all have ended sees what they have left.
+#[test]
+fn the_end_of_all_shows_their_results() {
+    loom::model(|| {
+        let world = World::new(2);
+        let results = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let tasks: Vec<_> = (0..2)
+            .map(|at| {
+                let (world, results) = (world.clone(), results.clone());
+                thread::spawn(move || {
+                    results[at].store(1, Relaxed);
+                    world.counts.end()
+                })
+            })
+            .collect();
+        if world.counts.is_finished() {
+            assert!(results.iter().all(|result| result.load(Relaxed) == 1));
+        }
+        let verdicts: Vec<Verdict> = tasks.into_iter().map(|task| task.join().unwrap()).collect();
+        assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Finished).count(), 1);
+    });
+}
