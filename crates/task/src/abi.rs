@@ -10,7 +10,7 @@ use std::fmt;
 pub const VERSION: i32 = 1;
 
 /// The module name of every import.
-pub const MODULE: &str = "shiftwork";
+pub(crate) const MODULE: &str = "shiftwork";
 
 /// The answer of a host call. Where a call returns an id, a code comes negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

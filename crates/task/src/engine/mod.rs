@@ -16,12 +16,18 @@
 //! 4. An instance that returned or trapped is not stepped again. Dropping one at any time frees all
 //!    that it had.
 
+mod arena;
+#[cfg(test)]
+mod script;
+mod wasmi;
+
 use std::any::Any;
 
 use crate::{
     abi::{Call, MAX_PARAMETERS},
+    error::LoadError,
     module::{Entry, Module},
-    options::Options,
+    options::{EngineKind, Options},
     trap::Trap,
     value::Value,
 };
@@ -52,7 +58,7 @@ pub(crate) trait Instance: Send {
 pub(crate) struct Step {
     /// What became of the guest.
     pub(crate) end: Stepped,
-    /// The operations it used; host calls count what [`Calls::call`] charged.
+    /// The operations it used; host calls count as [`Calls::cost`] says.
     pub(crate) used: u64,
 }
 
@@ -102,10 +108,9 @@ pub(crate) trait Calls: Any + Send {
 ///
 /// # Errors
 /// If the engine is not part of this build, or will not have the module.
-pub(crate) fn prepare(
-    module: &Module,
-    options: &Options,
-) -> Result<Box<dyn Engine>, crate::error::LoadError> {
-    let _ = (module, options);
-    unimplemented!("the engines")
+pub(crate) fn prepare(module: &Module, options: &Options) -> Result<Box<dyn Engine>, LoadError> {
+    match options.engine {
+        EngineKind::Wasmi => Ok(Box::new(wasmi::prepare(module, options)?)),
+        EngineKind::Wasmtime => Err(LoadError::NoSuchEngine("wasmtime")),
+    }
 }

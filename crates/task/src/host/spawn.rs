@@ -43,7 +43,7 @@ impl Host {
     /// Whether the table has a function there that takes an `i64` and returns one, or nothing.
     fn can_be_spawned(&self, index: u32) -> bool {
         let table = self.shared.module.table.as_ref();
-        let function = table.and_then(|table| table.functions.get(index as usize)?.as_ref());
+        let function = table.and_then(|table| table.functions.get(index as usize)?.as_deref());
         function.is_some_and(|(_, signature)| {
             signature.parameters == [ValueType::I64]
                 && matches!(*signature.results, [] | [ValueType::I64])

@@ -91,7 +91,8 @@ impl Shared {
             Entry::Export(name) => name.clone(),
             Entry::Table(index) => {
                 let table = self.module.table.as_ref();
-                let named = table.and_then(|table| table.functions.get(*index as usize)?.as_ref());
+                let named =
+                    table.and_then(|table| table.functions.get(*index as usize)?.as_deref());
                 named.map_or_else(|| format!("table[{index}]"), |(name, _)| name.clone())
             }
         })

@@ -85,15 +85,12 @@ impl Guests {
         let exports = self.functions.iter();
         let exports = exports.map(|(name, signature, _)| (name.clone(), signature.clone()));
         let exports: Vec<_> = exports.collect();
-        let functions = exports.iter().cloned().map(Some).collect();
+        let functions = exports.iter().cloned().map(|it| Some(Arc::new(it))).collect();
         let module = Module {
-            bytes: Vec::new(),
-            with_imported_memory: Vec::new(),
-            imports: Vec::new(),
             memory: Some(MemorySize { minimum: 1, maximum: None }),
-            has_start: false,
             exports,
             table: Some(FunctionTable { name: "table".to_owned(), functions }),
+            ..Module::default()
         };
         Program::assemble(runtime, module, Box::new(self), options)
     }

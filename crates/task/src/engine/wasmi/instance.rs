@@ -1,0 +1,269 @@
+//! How a task goes on: begins, runs out of fuel, waits, and ends.
+//!
+//! ```text
+//!   Begins ──> (runs) ──> Preempted ──> (runs) ──> …      the start function first, then the entry
+//!                │
+//!                └──> Waits ──> (answered) ──> (runs) ──> …
+//! ```
+//!
+//! A call that waits suspends the guest in wasmi's own stack, which is part of the state. There is one
+//! exception: if the function that we call *is* an import (an export or a table entry may name one), there
+//! is no guest to suspend. Then the answer to the call is what the function returns.
+
+use std::{mem, panic::resume_unwind, sync::Arc};
+
+use wasmi::{
+    Error, Func, ResumableCall, ResumableCallHostTrap, ResumableCallOutOfFuel, Store, Val,
+};
+
+use super::{
+    Began, Program,
+    host::{self, Host},
+    live::Live,
+    trap,
+};
+use crate::{
+    abi::{Call, Type},
+    engine::{Answer, Calls, Instance, Step, Stepped},
+    trap::Trap,
+    value::Value,
+};
+
+/// A task's instance, and how far it is.
+pub(super) struct Running {
+    program: Arc<Program>,
+    /// Goes back to the program's pool when the task has ended.
+    live: Option<Box<Live>>,
+    state: State,
+    /// The call that waits, if one does.
+    waiting: Option<Waiting>,
+    /// The start function, until it has returned.
+    start: Option<Func>,
+    entry: Func,
+    /// The same function, for its name.
+    began: Began,
+    /// Until the entry is called.
+    arguments: Vec<Val>,
+    /// Room for what the entry returns.
+    results: Vec<Val>,
+    /// The fuel without which the guest can not go on, if that was more than it had.
+    required: u64,
+    /// Whether a step is under way. If it still is when the instance is dropped, a panic ended it, and
+    /// nobody else gets the instance.
+    in_step: bool,
+}
+
+enum State {
+    /// The start function or the entry is to be called.
+    Begins,
+    /// It is out of fuel.
+    Preempted(ResumableCallOutOfFuel),
+    /// A call waits, or has its answer.
+    Waits(ResumableCallHostTrap),
+    /// The same, and nobody is suspended: the function that was called is the import.
+    WaitsAlone,
+    /// It has returned or trapped.
+    Ended,
+}
+
+/// A call that waits, and its answer once that is there.
+#[derive(Clone, Copy)]
+struct Waiting {
+    call: Call,
+    answer: Option<u64>,
+}
+
+/// How the guest left wasmi. What is suspended is in the state: it is large, and not moved about.
+enum Left {
+    Finished(Vec<Value>),
+    OutOfFuel,
+    InCall,
+    Failed(Error),
+}
+
+const ALIVE: &str = "an instance has its store until it is dropped";
+
+impl Running {
+    pub(super) fn new(
+        program: Arc<Program>,
+        live: Box<Live>,
+        began: Began,
+        entry: Func,
+        arguments: &[Value],
+    ) -> Running {
+        let start = program.start(&live);
+        let results = program.described(began).1.results.len();
+        Running {
+            program,
+            live: Some(live),
+            state: State::Begins,
+            waiting: None,
+            start,
+            entry,
+            began,
+            arguments: arguments.iter().map(|&value| to_wasmi(value)).collect(),
+            results: vec![Val::I32(0); results],
+            required: 0,
+            in_step: false,
+        }
+    }
+
+    fn store(&mut self) -> &mut Store<Host> {
+        &mut self.live.as_mut().expect(ALIVE).store
+    }
+
+    /// Goes on with this much fuel, after what is owed from the steps before.
+    fn run(&mut self, fuel: u64) -> Step {
+        if let Some(waits) = self.ask() {
+            return waits;
+        }
+        let host = self.store().data_mut();
+        let paid = host.debt.min(fuel);
+        host.debt -= paid;
+        if paid == fuel {
+            return Step { end: Stepped::Preempted, used: paid };
+        }
+        // An operation that costs more than a slice gets it all at once; it would never run otherwise.
+        let granted = (fuel - paid).max(mem::take(&mut self.required));
+        self.store().set_fuel(granted).expect("fuel is metered");
+        let end = self.go();
+        if let Some(panic) = self.store().data_mut().panic.take() {
+            resume_unwind(panic);
+        }
+        let left = self.store().get_fuel().expect("fuel is metered");
+        let mut used = paid + (granted - left);
+        if let Stepped::Returned(_) | Stepped::Trapped(_) = end {
+            used = used.saturating_add(self.store().data().debt);
+        }
+        Step { end, used }
+    }
+
+    /// If a call waits, asks for its answer. If it goes on waiting, so does the task.
+    fn ask(&mut self) -> Option<Step> {
+        let Some(Waiting { call, answer: None }) = self.waiting else { return None };
+        match host::resume(self.store()) {
+            Answer::Wait => Some(Step { end: Stepped::Waits, used: 0 }),
+            Answer::Return(answer) => {
+                self.waiting = Some(Waiting { call, answer: Some(answer) });
+                None
+            }
+        }
+    }
+
+    /// Runs the guest until it stops: the start function first, then the entry.
+    fn go(&mut self) -> Stepped {
+        loop {
+            match self.enter() {
+                Left::Finished(_) if self.start.is_some() => {
+                    self.start = None;
+                    self.state = State::Begins;
+                }
+                Left::Finished(values) => return Stepped::Returned(values),
+                Left::OutOfFuel => return Stepped::Preempted,
+                Left::InCall => {
+                    // Without a call that waits it was a panic of the host, which `run` finds.
+                    let call = self.store().data_mut().waiting.take();
+                    self.waiting = call.map(|call| Waiting { call, answer: None });
+                    return Stepped::Waits;
+                }
+                Left::Failed(error) => return Stepped::Trapped(self.trap(&error)),
+            }
+        }
+    }
+
+    /// Runs the guest once, from where it is.
+    fn enter(&mut self) -> Left {
+        // Neither parameters nor results for the start function.
+        let (function, arguments, results) = match self.start {
+            Some(start) => (start, &[][..], &mut [][..]),
+            None => (self.entry, &self.arguments[..], &mut self.results[..]),
+        };
+        let answer = self.waiting.take().and_then(|waiting| waiting.result());
+        let store = &mut self.live.as_mut().expect(ALIVE).store;
+        let call = match mem::replace(&mut self.state, State::Ended) {
+            State::Begins => function.call_resumable(&mut *store, arguments, results),
+            State::Preempted(guest) => guest.resume(&mut *store, results),
+            State::Waits(guest) => guest.resume(&mut *store, answer.as_slice(), results),
+            State::WaitsAlone => return Left::Finished(answer.iter().map(from_wasmi).collect()),
+            State::Ended => unreachable!("stepped a task that has ended"),
+        };
+        match call {
+            Ok(ResumableCall::Finished) => Left::Finished(results.iter().map(from_wasmi).collect()),
+            Ok(ResumableCall::OutOfFuel(guest)) => {
+                self.required = guest.required_fuel();
+                self.state = State::Preempted(guest);
+                Left::OutOfFuel
+            }
+            Ok(ResumableCall::HostTrap(guest)) => {
+                self.state = State::Waits(guest);
+                Left::InCall
+            }
+            Err(_) if store.data().waiting.is_some() => {
+                self.state = State::WaitsAlone;
+                Left::InCall
+            }
+            Err(error) => Left::Failed(error),
+        }
+    }
+
+    #[cold]
+    fn trap(&self, error: &Error) -> Trap {
+        let function = match self.start {
+            Some(_) => "the start function",
+            None => &self.program.described(self.began).0,
+        };
+        trap::from_error(error, function)
+    }
+}
+
+impl Instance for Running {
+    fn step(&mut self, fuel: u64, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
+        self.in_step = true;
+        self.store().data_mut().calls = Some(calls);
+        let step = self.run(fuel);
+        let calls = self.store().data_mut().calls.take().expect("the step was lent its calls");
+        self.in_step = false;
+        (calls, step)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // First what is suspended in wasmi: it has a stack, which goes back to wasmi's own.
+        self.state = State::Ended;
+        let Some(mut live) = self.live.take() else { return };
+        if !self.in_step && self.program.pool.has_room() && live.renew(&self.program) {
+            self.program.pool.put(live);
+        }
+    }
+}
+
+impl Waiting {
+    /// The result of the call as wasmi wants it, if it has one.
+    fn result(self) -> Option<Val> {
+        let answer = self.answer.expect("a guest goes on when its call has been answered");
+        self.call.import().result.map(|ty| match ty {
+            Type::I32 => Val::I32(answer as i32),
+            Type::I64 => Val::I64(answer as i64),
+        })
+    }
+}
+
+fn to_wasmi(value: Value) -> Val {
+    match value {
+        Value::I32(value) => Val::I32(value),
+        Value::I64(value) => Val::I64(value),
+        Value::F32(value) => Val::F32(value.into()),
+        Value::F64(value) => Val::F64(value.into()),
+    }
+}
+
+fn from_wasmi(value: &Val) -> Value {
+    match value {
+        Val::I32(value) => Value::I32(*value),
+        Val::I64(value) => Value::I64(*value),
+        Val::F32(value) => Value::F32((*value).into()),
+        Val::F64(value) => Value::F64((*value).into()),
+        other => unreachable!("tasks begin with functions that return numbers, not {other:?}"),
+    }
+}

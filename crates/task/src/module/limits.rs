@@ -1,0 +1,42 @@
+//! How many of each thing a module may have.
+//!
+//! An engine makes most of them anew for each task, and some of them for each call, and charges no
+//! fuel for it. So a stranger's module with a million functions would cost megabytes per task, and one
+//! with fifty thousand locals in a function as many zeroes per call. What compilers emit is far below.
+
+use crate::error::LoadError;
+
+/// Functions, imported ones included. A task costs some 70 bytes for each.
+pub(super) const FUNCTIONS: usize = 10_000;
+
+/// Imports. The same function may be imported several times.
+pub(super) const IMPORTS: usize = 256;
+
+/// Types of functions.
+pub(super) const TYPES: usize = 10_000;
+
+/// Exports.
+pub(super) const EXPORTS: usize = 10_000;
+
+/// Globals.
+pub(super) const GLOBALS: usize = 1_000;
+
+/// Tables.
+pub(super) const TABLES: usize = 16;
+
+/// Segments of elements, and of data.
+pub(super) const SEGMENTS: usize = 1_000;
+
+/// Locals of one function, its parameters included: each call clears them, and pays for none.
+pub(super) const LOCALS: usize = 5_000;
+
+/// Bytes of a function's name that are kept.
+pub(super) const NAME: usize = 200;
+
+/// An error if there are more than so many of something.
+pub(super) fn at_most(limit: usize, count: usize, what: &str) -> Result<(), LoadError> {
+    if count <= limit {
+        return Ok(());
+    }
+    Err(LoadError::Limit(format!("it has {count} {what}, and {limit} are allowed")))
+}
