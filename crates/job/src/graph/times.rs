@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Of a batch with fewer jobs each is timed.
-pub const EXACT_MAX: usize = 1024;
+pub const EXACT_MAX: usize = 128;
 
 /// Of a larger one, one in so many.
 const STRIDE: usize = 64;

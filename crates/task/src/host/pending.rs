@@ -115,9 +115,12 @@ impl Host {
         if matches!(pending, Pending::Nothing | Pending::Yield) {
             return;
         }
-        if self.own.wait.give_up().is_some_and(|claim| !claim.timed) {
-            // It goes on, to end.
-            self.shared.commons.counts.enter();
+        // It goes on, to end, and is counted before it ends its own wait: as whoever ends one is.
+        let counts = &self.shared.commons.counts;
+        counts.enter();
+        if self.own.wait.give_up().is_none_or(|claim| claim.timed) {
+            // It was counted already, for its timer or by whoever has claimed it.
+            self.shared.act(counts.leave());
         }
         self.leave_lines(&pending);
         if let Pending::Lock { mutex, .. } = pending {

@@ -85,12 +85,26 @@ impl World {
     fn act(&self, verdict: Verdict) {
         if verdict == Verdict::Stuck && self.counts.take_charge() {
             assert_eq!(self.noted.load(Relaxed), 7, "it does not know what the task waits for");
-            // Unless somebody has come from outside since, and has ended the wait.
-            if self.answer(self.wait.doom(), Outcome::Value(2)) {
-                self.found.fetch_add(1, Relaxed);
-            }
+            // Unless somebody has come from outside since, and has ended the wait. That one is counted.
+            let claimed = self.answer(self.wait.doom(), Outcome::Value(2));
+            self.found.fetch_add(claimed.into(), Relaxed);
+            let verdict = self.counts.leave();
+            assert!(
+                claimed || verdict != Verdict::Stuck,
+                "stuck, and nobody is there to be claimed"
+            );
+            self.act(verdict);
+        }
+    }
+
+    /// The task is ended from outside while it waits.
+    fn give_up(&self) -> bool {
+        self.counts.enter();
+        let given_up = self.wait.give_up().is_some();
+        if !given_up {
             self.act(self.counts.leave());
         }
+        given_up
     }
 
     /// How the wait has ended. Whoever was not woken has no outcome.
@@ -171,6 +185,27 @@ fn cancelled_while_it_begins_to_wait_is_noticed() {
             None => assert!(!waits && !claimed && !found),
         }
         assert_eq!(world.counts.busy(), 1);
+    });
+}
+
+/// A task that is ended while it waits is no deadlock for whoever looks for one, unless it was found
+/// before.
+#[test]
+fn ended_from_outside_while_somebody_looks_for_a_deadlock() {
+    loom::model(|| {
+        let world = World::new(1);
+        world.receive();
+        let ended = thread::spawn({
+            let world = world.clone();
+            move || {
+                let given_up = world.give_up();
+                (given_up, world.counts.end())
+            }
+        });
+        world.act(world.counts.watch());
+        let (given_up, verdict) = ended.join().unwrap();
+        assert_eq!(world.found.load(Relaxed), u64::from(!given_up));
+        assert_eq!((verdict, world.counts.busy()), (Verdict::Finished, 0));
     });
 }
 
