@@ -117,3 +117,8 @@ struct GuideToProcesses;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/jobs.md")]
 struct GuideToJobs;
+
+/// And those of the guide to tasks; the guests in it are compiled and run by the crate `task`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tasks.md")]
+struct GuideToTasks;
