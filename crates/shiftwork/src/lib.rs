@@ -61,6 +61,7 @@
 //! | things that send each other messages, and may fail | [`process`] |
 //! | work that waits for other work, with priorities and estimates | [`job`] |
 //! | transactions that may touch the same | [`job::transaction`] |
+//! | code of others, compiled to WebAssembly | [`task`] |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
 //! | a test that must give the same result every time | [`Builder::simulate`] |
@@ -72,6 +73,7 @@
 
 pub use job;
 pub use process;
+pub use task;
 
 pub use kernel::{
     AffinityFn, Attributes, Body, BuildError, Builder, CancelToken, Cancelled, Discipline, Elapsed,
