@@ -17,6 +17,8 @@
 //!    that it had.
 
 mod arena;
+#[cfg(all(test, feature = "jit"))]
+mod differential;
 #[cfg(test)]
 mod script;
 mod wasmi;
