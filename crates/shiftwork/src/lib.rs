@@ -50,6 +50,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Code of others runs as tasks: WebAssembly that is preempted, metered and isolated. (The text of
+//! this guest is for the reader; tools give the binary.)
+//!
+//! ```
+//! use shiftwork::task::{Options, Scheduler, Value};
+//!
+//! let guest = wat::parse_str(
+//!     r#"(module
+//!         (func (export "square") (param i64) (result i64)
+//!             (i64.mul (local.get 0) (local.get 0))))"#,
+//! )?;
+//! let scheduler = Scheduler::new(guest, Options::default())?;
+//! for number in 1..=3 {
+//!     scheduler.spawn("square", [number])?;
+//! }
+//! let results = scheduler.run()?;
+//! assert_eq!(results[2].outcome, Ok(vec![Value::I64(9)]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What to choose
 //!
 //! | You have | Use |
@@ -97,3 +117,8 @@ struct GuideToProcesses;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/jobs.md")]
 struct GuideToJobs;
+
+/// And those of the guide to tasks; the guests in it are compiled and run by the crate `task`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tasks.md")]
+struct GuideToTasks;
