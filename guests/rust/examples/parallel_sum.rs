@@ -14,7 +14,9 @@ extern "C" fn sum_of_part(part: i64) -> i64 {
     (part..BELOW).step_by(TASKS as usize).filter(|number| is_prime(*number)).sum()
 }
 
-#[unsafe(export_name = "main")]
+// A test program has a `main` of its own.
+#[cfg_attr(not(test), unsafe(export_name = "main"))]
+#[cfg_attr(test, allow(dead_code, reason = "only the host calls it"))]
 extern "C" fn run() -> i64 {
     let tasks: Vec<Task> =
         (0..TASKS).map(|part| Task::spawn(sum_of_part, part).expect("a task")).collect();
