@@ -1,7 +1,8 @@
 %% How fast are Erlang's processes?
 %%
-%% The command line and the line of JSON are those of `bench-process-peers`; the sizes and steps
-%% are those of the module `process` in the crate `benches`.
+%% The command line and the line of JSON are those of `bench-process-peers` and
+%% `bench-task-peers`; the sizes and steps are those of the modules `process` and `task` in the
+%% crate `benches`.
 -module(bench_process).
 -export([main/0]).
 
@@ -18,7 +19,10 @@
 
 main() ->
     Args = parse(init:get_plain_arguments()),
-    run(maps:get(workload, Args), Args),
+    case workload(maps:get(workload, Args)) of
+        none -> fail("no workload " ++ maps:get(workload, Args));
+        Run -> Run(Args)
+    end,
     %% A million processes end slowly.
     erlang:halt(0).
 
@@ -26,7 +30,12 @@ parse([Workload | Words]) -> parse(Words, #{workload => Workload, workers => 2, 
 parse([]) -> fail("name a workload").
 
 parse([], Args) -> Args;
-parse(["--list" | _], _) -> io:format("erlang~n"), erlang:halt(0);
+parse(["--list" | _], #{workload := Workload}) ->
+    case workload(Workload) of
+        none -> ok;
+        _ -> io:format("erlang~n")
+    end,
+    erlang:halt(0);
 parse(["--peer", _ | Words], Args) -> parse(Words, Args);
 parse(["--workers", N | Words], Args) -> parse(Words, Args#{workers => list_to_integer(N)});
 parse(["--scale", N | Words], Args) -> parse(Words, Args#{scale => list_to_integer(N)});
@@ -37,17 +46,30 @@ fail(Problem) ->
     io:format(standard_error, "bench-process-erlang: ~s~n", [Problem]),
     erlang:halt(2).
 
-run("spawn", Args) -> spawn_all(Args);
-run("memory", Args) -> memory(Args);
-run("ping_pong", Args) -> ring(Args, "ns/message", 2, 1);
-run("ping_pong_1", Args) -> ring(Args, "ns/message", 2, 1);
-run("ring_1", Args) -> ring(Args, "ns/hop", 1000, 1);
-run("ring_100", Args) -> ring(Args, "ns/hop", 1000, 100);
-run("fan_in", Args) -> fan_in(Args);
-run("fan_in_many", Args) -> fan_in(Args);
-run("skynet", Args) -> skynet(Args);
-run("latency", Args) -> latency(Args);
-run(Other, _) -> fail("no workload " ++ Other).
+%% What a workload runs. Only our tasks have engines.
+workload(Name) ->
+    case lists:suffix("_jit", Name) of
+        true -> engineless(lists:sublist(Name, length(Name) - 4));
+        false -> engineless(Name)
+    end.
+
+engineless("spawn") -> fun(Args) -> spawn_all(Args, "ns/process", ?MILLION) end;
+engineless("memory") -> fun(Args) -> memory(Args, "bytes/process", ?MILLION) end;
+engineless("ping_pong") -> fun(Args) -> ring(Args, "ns/message", 2, 1) end;
+engineless("ping_pong_1") -> engineless("ping_pong");
+engineless("ring_1") -> fun(Args) -> ring(Args, "ns/hop", 1000, 1) end;
+engineless("ring_100") -> fun(Args) -> ring(Args, "ns/hop", 1000, 100) end;
+engineless("fan_in") -> fun fan_in/1;
+engineless("fan_in_many") -> fun fan_in/1;
+engineless("skynet") -> fun skynet/1;
+engineless("latency") -> fun latency/1;
+engineless("spawn_run_drop") -> fun(Args) -> spawn_all(Args, "ns/task", 300000) end;
+engineless("spawn_run_drop_1") -> engineless("spawn_run_drop");
+engineless("live") -> fun(Args) -> memory(Args, "bytes/task", 100000) end;
+engineless("live_page") -> engineless("live");
+engineless("ring_1000") -> engineless("ring_1");
+engineless("ticks") -> fun latency/1;
+engineless(_) -> none.
 
 %% The size asked for, or the workload's own.
 items(Args, Usual) -> maps:get(scale, Args, Usual).
@@ -80,14 +102,14 @@ text(Value) -> Value.
 
 %% One process starts the others. Each counts itself and ends. The counter keeps a value per
 %% scheduler, as the tally of the crate `benches` keeps one per thread.
-spawn_all(Args) ->
-    Items = items(Args, ?MILLION),
+spawn_all(Args, Unit, Usual) ->
+    Items = items(Args, Usual),
     Ns = time(Args, fun() ->
         Done = counters:new(1, [write_concurrency]),
         spawn(fun() -> spawn_brief(Items, Done) end),
         wait_for(Done, Items)
     end),
-    report(Args, "ns/process", Ns / Items, Items).
+    report(Args, Unit, Ns / Items, Items).
 
 spawn_brief(0, _) -> ok;
 spawn_brief(N, Done) ->
@@ -100,8 +122,8 @@ wait_for(Counter, Total) ->
         _ -> timer:sleep(1), wait_for(Counter, Total)
     end.
 
-memory(Args) ->
-    Items = items(Args, ?MILLION),
+memory(Args, Unit, Usual) ->
+    Items = items(Args, Usual),
     Started = counters:new(1, [write_concurrency]),
     Few = Items div 100 + 1,
     idle(Few, Started),
@@ -111,7 +133,7 @@ memory(Args) ->
     idle(Items, Started),
     wait_for(Started, Few + Items),
     timer:sleep(200),
-    report(Args, "bytes/process", (resident() - Before) / Items, Items).
+    report(Args, Unit, (resident() - Before) / Items, Items).
 
 idle(0, _) -> ok;
 idle(N, Started) ->
@@ -228,8 +250,8 @@ report_late(Args, Late, Ticks, First, End) ->
             Handled * 2 < All -> "null,\"note\":\"starved\"";
             true -> lists:nth(ceil(All * Percent / 100), Ms) * 1.0
         end,
-        report(Args, Name, "ms", Value, Beside)
-    end, [{"latency_p50", 50}, {"latency_p99", 99}]).
+        report(Args, maps:get(workload, Args) ++ Name, "ms", Value, Beside)
+    end, [{"_p50", 50}, {"_p99", 99}]).
 
 late_ms(0, Waited) -> Waited;
 late_ms(Ns, _) -> Ns / 1.0e6.

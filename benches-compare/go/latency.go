@@ -70,7 +70,7 @@ func reportLate(args arguments, late []int64, ticks int, waited func(int) time.D
 	sort.Float64s(ms)
 	share := float64(handled) / float64(len(late))
 	for _, percent := range []int{50, 99} {
-		name, beside := fmt.Sprintf("latency_p%d", percent), fmt.Sprintf(`"handled":%.3f`, share)
+		name, beside := fmt.Sprintf("%s_p%d", args.workload, percent), fmt.Sprintf(`"handled":%.3f`, share)
 		if share < 0.5 {
 			fmt.Printf(`{"workload":"%s","who":"%s","unit":"ms","value":null,`+
 				`"note":"starved: %.0f %% of the ticks were handled",%s}`+"\n", name, who, 100*share, beside)

@@ -1,8 +1,8 @@
 // How fast are goroutines and channels, used as processes?
 //
-// The command line and the line of JSON are those of `bench-process-peers`; the sizes and steps
-// are those of the module `process` in the crate `benches`. A process is a goroutine, and its
-// mailbox a channel with a buffer.
+// The command line and the line of JSON are those of `bench-process-peers` and
+// `bench-task-peers`; the sizes and steps are those of the modules `process` and `task` in the
+// crate `benches`. A process or a task is a goroutine, and its mailbox a channel with a buffer.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,26 +36,40 @@ type arguments struct {
 func main() {
 	args := parse(os.Args[1:])
 	runtime.GOMAXPROCS(args.workers)
-	switch args.workload {
-	case "spawn":
-		spawn(args)
-	case "memory":
-		memory(args)
-	case "ping_pong", "ping_pong_1":
-		ring(args, "ns/message", 2, 1)
-	case "ring_1":
-		ring(args, "ns/hop", 1000, 1)
-	case "ring_100":
-		ring(args, "ns/hop", 1000, 100)
-	case "fan_in", "fan_in_many":
-		fanIn(args)
-	case "skynet":
-		skynet(args)
-	case "latency":
-		latency(args)
-	default:
-		fail("no workload " + args.workload)
+	workloads[engineless(args.workload)](args)
+}
+
+var workloads map[string]func(arguments)
+
+func init() {
+	pingPong := func(args arguments) { ring(args, "ns/message", 2, 1) }
+	ring1 := func(args arguments) { ring(args, "ns/hop", 1000, 1) }
+	live := func(args arguments) { memory(args, "bytes/task", 100_000) }
+	spawnTasks := func(args arguments) { spawn(args, "ns/task", 300_000) }
+	workloads = map[string]func(arguments){
+		"spawn":       func(args arguments) { spawn(args, "ns/process", 1_000_000) },
+		"memory":      func(args arguments) { memory(args, "bytes/process", 1_000_000) },
+		"ping_pong":   pingPong,
+		"ping_pong_1": pingPong,
+		"ring_1":      ring1,
+		"ring_100":    func(args arguments) { ring(args, "ns/hop", 1000, 100) },
+		"fan_in":      fanIn,
+		"fan_in_many": fanIn,
+		"skynet":      skynet,
+		"latency":     latency,
+		// Of tasks.
+		"spawn_run_drop":   spawnTasks,
+		"spawn_run_drop_1": spawnTasks,
+		"live":             live,
+		"live_page":        live,
+		"ring_1000":        ring1,
+		"ticks":            latency,
 	}
+}
+
+// engineless is the workload without the engine, which only our tasks have.
+func engineless(workload string) string {
+	return strings.TrimSuffix(workload, "_jit")
 }
 
 func parse(words []string) arguments {
@@ -76,7 +91,9 @@ func parse(words []string) arguments {
 		}
 		switch words[at] {
 		case "--list":
-			fmt.Println(who)
+			if workloads[engineless(args.workload)] != nil {
+				fmt.Println(who)
+			}
 			os.Exit(0)
 		case "--peer":
 			at++
@@ -89,6 +106,9 @@ func parse(words []string) arguments {
 		default:
 			fail("unknown argument " + words[at])
 		}
+	}
+	if workloads[engineless(args.workload)] == nil {
+		fail("no workload " + args.workload)
 	}
 	return args
 }

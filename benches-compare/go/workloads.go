@@ -9,8 +9,8 @@ import (
 )
 
 // One goroutine starts the others, which end at once. They have no channel, in Go's favour.
-func spawn(args arguments) {
-	items := args.items(1_000_000)
+func spawn(args arguments, unit string, usual int) {
+	items := args.items(usual)
 	ns := args.time(func() {
 		var all sync.WaitGroup
 		all.Add(items)
@@ -21,12 +21,12 @@ func spawn(args arguments) {
 		}()
 		all.Wait()
 	})
-	args.report(args.workload, "ns/process", ns/float64(items), count(items))
+	args.report(args.workload, unit, ns/float64(items), count(items))
 }
 
 // The channel has room for one message.
-func memory(args arguments) {
-	items := args.items(1_000_000)
+func memory(args arguments, unit string, usual int) {
+	items := args.items(usual)
 	idle := func(number int) {
 		var started sync.WaitGroup
 		started.Add(number)
@@ -43,7 +43,7 @@ func memory(args arguments) {
 	idle(items/100 + 1)
 	before := resident()
 	idle(items)
-	args.report(args.workload, "bytes/process", float64(resident()-before)/float64(items), count(items))
+	args.report(args.workload, unit, float64(resident()-before)/float64(items), count(items))
 }
 
 // resident is the resident set in bytes, from a line like `VmRSS:    1234 kB`.

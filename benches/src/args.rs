@@ -95,14 +95,18 @@ impl Args {
         mut run: impl FnMut(&mut T),
         mut finish: impl FnMut(T),
     ) -> f64 {
-        let mut timed = || {
+        self.repeat(at_least, || {
             let mut prepared = prepare();
             let start = Instant::now();
             run(&mut prepared);
             let elapsed = start.elapsed();
             finish(prepared);
             elapsed
-        };
+        })
+    }
+
+    /// The same for runs that tell themselves how long they took.
+    pub fn repeat(&self, at_least: Duration, mut timed: impl FnMut() -> Duration) -> f64 {
         if !self.bare {
             let mut warm = timed();
             if warm > LONG {

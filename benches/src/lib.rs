@@ -1,7 +1,7 @@
 //! How is a measurement taken, so that ours and its peers are measured alike?
 //!
 //! `bench-kernel` (in this crate) and `bench-kernel-peers` (in `benches-compare`) run the same
-//! workloads, and so do the pairs of programs for processes and for jobs. Whatever is not the
+//! workloads, and so do the pairs of programs for processes, jobs and tasks. Whatever is not the
 //! scheduler itself lives here and is shared by both: the sizes, the work inside a job, how
 //! completion is noticed, how time and CPU are read, and the line of JSON that comes out. What
 //! each workload does, and why it is the same work for everyone, is in `docs/benchmarks.md`.
@@ -21,6 +21,7 @@ pub mod resident;
 pub mod sizes;
 pub mod submit;
 pub mod tally;
+pub mod task;
 pub mod ticks;
 pub mod timers;
 pub mod wake_delay;

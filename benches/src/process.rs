@@ -5,8 +5,6 @@
 //!
 //! A message is a number. In the rings it says how many hops are left.
 
-use std::{thread, time::Duration};
-
 use crate::{
     Args, Line, Tally, resident,
     ticks::{self, Schedule},
@@ -40,9 +38,6 @@ const FAN_IN: u64 = 2_000_000;
 const LEAVES: u64 = 1_000_000;
 /// Children of each of its inner nodes.
 pub const CHILDREN: u64 = 10;
-
-/// After the last process said it had started, before memory is read: it still has to go idle.
-const SETTLE: Duration = Duration::from_millis(200);
 
 /// Hands a message to a member: its number, and the hops that are left.
 pub type Inject = Box<dyn FnMut(u64, u64)>;
@@ -153,22 +148,18 @@ fn spawn(args: &Args, who: &str, system: &impl System, sizes: Sizes) -> Line {
 
 /// No warm-up and no repetition: what the first run leaves would be used by the second.
 fn memory(args: &Args, who: &str, system: &impl System, sizes: Sizes) -> Line {
-    // Threads start and allocators prepare themselves with the first few.
-    let (few, started) = ((sizes.items / 100).max(1), Tally::leaked());
-    system.idle(few, started);
-    started.wait_for(few);
-    thread::sleep(SETTLE);
-    let before = resident::bytes();
-    system.idle(sizes.items, started);
-    started.wait_for(few + sizes.items);
-    thread::sleep(SETTLE);
-    match (before, resident::bytes()) {
-        (Some(before), Some(after)) => {
-            let each = after.saturating_sub(before) as f64 / sizes.items as f64;
+    let (started, mut expected) = (Tally::leaked(), 0);
+    let each = resident::growth(sizes.items, |count| {
+        system.idle(count, started);
+        expected += count;
+        started.wait_for(expected);
+    });
+    match each {
+        Some(each) => {
             let line = Line::new(&args.workload, who, sizes.unit, each);
             line.with("items", sizes.items as f64).with("workers", args.workers as f64)
         }
-        _ => Line::without(&args.workload, who, sizes.unit, "no /proc to read".to_owned()),
+        None => Line::without(&args.workload, who, sizes.unit, "no /proc to read".to_owned()),
     }
 }
 

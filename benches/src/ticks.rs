@@ -59,7 +59,13 @@ impl Schedule {
         self.late_ns[(process * self.ticks + tick) as usize].store(late.max(1), Relaxed);
     }
 
-    /// Waits until the last tick is over, and reports two lines: `latency_p50`, `latency_p99`.
+    /// How many ticks each process has.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    /// Waits until the last tick is over, and reports two lines: the workload's name and `_p50`,
+    /// `_p99`.
     pub fn report(&self, args: &Args, who: &str) -> Vec<Line> {
         let end = self.first + PERIOD * self.ticks as u32 + GRACE;
         thread::sleep(end.saturating_duration_since(Instant::now()));
@@ -77,13 +83,14 @@ impl Schedule {
                 }
             })
             .collect();
-        [("latency_p50", 50.0), ("latency_p99", 99.0)]
-            .map(|(name, percent)| {
+        [50, 99]
+            .map(|percent| {
+                let name = &format!("{}_p{percent}", args.workload);
                 let line = if share < 0.5 {
                     let why = format!("starved: {:.0} % of the ticks were handled", 100.0 * share);
                     Line::without(name, who, "ms", why)
                 } else {
-                    Line::new(name, who, "ms", percentile(&mut late_ms, percent))
+                    Line::new(name, who, "ms", percentile(&mut late_ms, percent.into()))
                 };
                 line.with("handled", share).with("workers", args.workers as f64)
             })

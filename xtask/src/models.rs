@@ -1,5 +1,5 @@
-//! `cargo xtask models`: loom and shuttle over kernel, processes and jobs, and the proof that those
-//! of kernel and processes would notice.
+//! `cargo xtask models`: loom and shuttle over kernel, processes, jobs and tasks, and the proof that
+//! those of kernel, processes and tasks would notice.
 
 use std::{env, process::Command};
 
@@ -67,7 +67,7 @@ pub(crate) fn shuttle(only: Option<&str>) -> Command {
 
 fn test(checker: &str) -> Command {
     let mut command = shell::cargo(["test", "--profile", "models"]);
-    for package in ["shiftwork-kernel", "shiftwork-process", "shiftwork-job"] {
+    for package in ["shiftwork-kernel", "shiftwork-process", "shiftwork-job", "shiftwork-task"] {
         command.args(["--package", package]);
     }
     command.arg("--target-dir").arg(shell::target_dir().join(checker));

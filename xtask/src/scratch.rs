@@ -53,6 +53,11 @@ impl Scratch {
         for subject in self.subject.needs() {
             mirror(&subject.home(), &self.dir.join(subject.folder()))?;
         }
+        for file in self.subject.reads() {
+            let text = fs::read_to_string(shell::root().join(file))
+                .with_context(|| format!("could not read {file}"))?;
+            write(&self.dir.join(file), &text)?;
+        }
         Ok(())
     }
 

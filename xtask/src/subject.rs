@@ -12,15 +12,17 @@ pub(crate) enum Subject {
     #[default]
     Kernel,
     Process,
+    Task,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 2] = [Subject::Kernel, Subject::Process];
+    pub(crate) const ALL: [Subject; 3] = [Subject::Kernel, Subject::Process, Subject::Task];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subject::Kernel => "kernel",
             Subject::Process => "process",
+            Subject::Task => "task",
         }
     }
 
@@ -43,6 +45,15 @@ impl Subject {
         match self {
             Subject::Kernel => &[Subject::Kernel],
             Subject::Process => &[Subject::Kernel, Subject::Process],
+            Subject::Task => &[Subject::Kernel, Subject::Task],
+        }
+    }
+
+    /// Files elsewhere that its tests read, relative to the workspace's root.
+    pub(crate) fn reads(self) -> &'static [&'static str] {
+        match self {
+            Subject::Kernel | Subject::Process => &[],
+            Subject::Task => &["docs/abi.md"],
         }
     }
 }

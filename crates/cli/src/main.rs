@@ -2,6 +2,7 @@
 
 mod demo;
 mod policies;
+mod run;
 mod text;
 
 use std::{io, process::ExitCode};
@@ -28,12 +29,17 @@ enum Command {
     /// Replay a workload under every policy and balancer, on virtual time, and compare them
     #[command(long_about = policies::ABOUT)]
     Policies(policies::Options),
+    /// Run a WebAssembly program whose tasks are green threads
+    #[command(long_about = run::ABOUT)]
+    Run(run::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
         Command::Policies(options) => policies::run(&options),
+        // Its exit codes say more than whether it went well.
+        Command::Run(options) => return run::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
-//! How numbers are written for people.
+//! How numbers, and what strangers wrote, are written for people.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn thousands(n: u64) -> String {
@@ -48,9 +48,32 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{} {what}{s}", thousands(n as u64))
 }
 
+/// Text that a stranger wrote, with nothing in it that a terminal would obey. Lines stay lines.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_bad) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        if is_bad(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_strangers_wrote() {
+        assert_eq!(visible("plain, ünd\tmore\n"), "plain, ünd\tmore\n");
+        assert_eq!(visible("a\x1b[2Jb\r\u{9b}"), "a\\u{1b}[2Jb\\r\\u{9b}");
+    }
 
     #[test]
     fn numbers_are_grouped() {

@@ -50,6 +50,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Code of others runs as tasks: WebAssembly that is preempted, metered and isolated. (The text of
+//! this guest is for the reader; tools give the binary.)
+//!
+//! ```
+//! use shiftwork::task::{Options, Scheduler, Value};
+//!
+//! let guest = wat::parse_str(
+//!     r#"(module
+//!         (func (export "square") (param i64) (result i64)
+//!             (i64.mul (local.get 0) (local.get 0))))"#,
+//! )?;
+//! let scheduler = Scheduler::new(guest, Options::default())?;
+//! for number in 1..=3 {
+//!     scheduler.spawn("square", [number])?;
+//! }
+//! let results = scheduler.run()?;
+//! assert_eq!(results[2].outcome, Ok(vec![Value::I64(9)]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What to choose
 //!
 //! | You have | Use |
@@ -61,6 +81,7 @@
 //! | things that send each other messages, and may fail | [`process`] |
 //! | work that waits for other work, with priorities and estimates | [`job`] |
 //! | transactions that may touch the same | [`job::transaction`] |
+//! | code of others, compiled to WebAssembly | [`task`] |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
 //! | a test that must give the same result every time | [`Builder::simulate`] |
@@ -72,6 +93,7 @@
 
 pub use job;
 pub use process;
+pub use task;
 
 pub use kernel::{
     AffinityFn, Attributes, Body, BuildError, Builder, CancelToken, Cancelled, Discipline, Elapsed,
@@ -95,3 +117,8 @@ struct GuideToProcesses;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/jobs.md")]
 struct GuideToJobs;
+
+/// And those of the guide to tasks; the guests in it are compiled and run by the crate `task`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tasks.md")]
+struct GuideToTasks;

@@ -30,6 +30,7 @@ pub use program::{
     Program,
     deadlock::{Deadlock, DeadlockedTask},
     finished::{Finished, TaskEnd},
+    functions::Function,
     inspect::{TaskInfo, TaskState},
     outcome::{TaskError, TaskResult},
     stats::Stats,

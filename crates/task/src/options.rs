@@ -24,7 +24,7 @@ impl EngineKind {
 }
 
 /// How a program is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// Which engine runs it.
@@ -41,19 +41,6 @@ pub struct Options {
     pub log: LogSink,
     /// How much the program may use.
     pub limits: Limits,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            engine: EngineKind::default(),
-            preemption_threshold: None,
-            fuel: None,
-            num_workers: None,
-            log: LogSink::default(),
-            limits: Limits::default(),
-        }
-    }
 }
 
 impl Options {

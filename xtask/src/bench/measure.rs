@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{
     callgrind,
-    plan::{Method, Plan, Speed},
+    plan::{Method, Plan, Speed, Standing},
     programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
     row::{Row, Series},
 };
@@ -188,6 +188,11 @@ impl Results {
             if let Some(value) = series.remove(OURS_SYSTEM).and_then(|series| series.value()) {
                 ours.add_beside("system", value);
             }
+            let floor = series.remove(FLOOR).and_then(|floor| floor.value());
+            let (peers, information) = match plan.others {
+                Standing::Peers => (series, BTreeMap::new()),
+                Standing::Information => (BTreeMap::new(), series),
+            };
             Some(Row {
                 name: name.to_string(),
                 unit,
@@ -196,8 +201,9 @@ impl Results {
                 workers: plan.workers,
                 better: plan.better,
                 ours,
-                floor: series.remove(FLOOR).and_then(|floor| floor.value()),
-                peers: series,
+                floor,
+                peers,
+                information,
                 target: (plan.target)(name, allocator),
             })
         };

@@ -1,6 +1,6 @@
 //! In what form do other programs read the results?
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -16,13 +16,10 @@ pub(super) fn write(file: &Path, area: &str, rows: &[Row]) -> Result<()> {
 }
 
 fn object(area: &str, row: &Row) -> Value {
-    let each = |of: fn(&Series) -> Value| -> Value {
-        row.peers
-            .iter()
-            .map(|(name, series)| (name.clone(), of(series)))
-            .collect::<Map<_, _>>()
-            .into()
+    let each_of = |others: &BTreeMap<String, Series>, of: fn(&Series) -> Value| -> Value {
+        others.iter().map(|(name, series)| (name.clone(), of(series))).collect::<Map<_, _>>().into()
     };
+    let each = |of| each_of(&row.peers, of);
     json!({
         "area": area,
         "workload": row.name,
@@ -32,11 +29,13 @@ fn object(area: &str, row: &Row) -> Value {
         "best_peer": row.best_peer().map(|(name, _)| name),
         "ratio": row.ratio().map(rounded),
         "floor": row.floor.map(rounded),
+        "information": each_of(&row.information, value),
         "target": {
             "max": row.target.max,
             "min": row.target.min,
             "ratio": row.target.ratio,
             "against": row.target.against,
+            "of_floor": row.target.of_floor,
             "beside": row.target.beside.map(|(name, max)| json!({ "name": name, "max": max })),
         },
         "met": row.met(),

@@ -50,6 +50,15 @@ pub(super) enum Better {
     Larger,
 }
 
+/// What the others of a row are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Peers, to be compared with.
+    Peers,
+    /// Something else that does the same work, for information: it enters no ratio.
+    Information,
+}
+
 /// What is aimed at. Larger ratios are better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Target {
@@ -61,12 +70,14 @@ pub(super) struct Target {
     pub(super) ratio: Option<f64>,
     /// The peers that the ratio is about. Empty: all.
     pub(super) against: &'static [&'static str],
+    /// How many times the floor, at most.
+    pub(super) of_floor: Option<f64>,
     /// A number beside the value, and its largest.
     pub(super) beside: Option<(&'static str, f64)>,
 }
 
 pub(super) const NONE: Target =
-    Target { max: None, min: None, ratio: None, against: &[], beside: None };
+    Target { max: None, min: None, ratio: None, against: &[], of_floor: None, beside: None };
 pub(super) const AHEAD: Target = Target { ratio: Some(1.0), ..NONE };
 
 /// How a plan's value is found.
@@ -89,6 +100,7 @@ pub(super) struct Plan {
     pub(super) workers: usize,
     pub(super) allocators: Allocators,
     pub(super) better: Better,
+    pub(super) others: Standing,
     /// Items of a quick run.
     pub(super) quick: u64,
     /// Fewer rounds than usual will do for a value that hardly varies.
@@ -112,6 +124,7 @@ pub(super) const fn clock(
         workers: 2,
         allocators: SYSTEM,
         better: Better::Smaller,
+        others: Standing::Peers,
         quick,
         rounds_max: usize::MAX,
         target: |_, _| AHEAD,

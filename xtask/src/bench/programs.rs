@@ -87,7 +87,7 @@ impl Programs {
 
     /// Everything in Rust, with the peers that may not build if they do.
     fn build_in_rust(&mut self) -> Result<()> {
-        let mut extra = self.with_peers;
+        let mut extra = self.with_peers || (self.with_ours && self.area.extra.also_ours);
         for allocator in [Allocator::System, Allocator::Mimalloc] {
             if extra && let Err(error) = self.build_with(allocator, true) {
                 extra = false;
@@ -115,7 +115,13 @@ impl Programs {
             cargo.args(["--package", "benches-compare", "--bin", self.area.peers]);
         }
         if extra {
-            features.push(format!("benches-compare/{}", self.area.extra.feature));
+            let feature = self.area.extra.feature;
+            if self.with_peers {
+                features.push(format!("benches-compare/{feature}"));
+            }
+            if self.area.extra.also_ours {
+                features.push(format!("benches/{feature}"));
+            }
             if self.area.extra.ignore_rust_version {
                 cargo.arg("--ignore-rust-version");
             }
@@ -161,14 +167,17 @@ impl Programs {
     pub(super) fn contestants(&self, workload: &str, setting: Setting) -> Result<Vec<Contestant>> {
         let mut all = Vec::new();
         if self.with_ours {
-            let ours = |name: &str, allocator| Contestant {
-                peer: None,
-                name: name.to_owned(),
-                program: self.path(self.area.ours, allocator),
+            let mut ours = |name: &str, allocator| -> Result<()> {
+                let program = self.path(self.area.ours, allocator);
+                // It does not list itself where it was built without what the workload needs.
+                if !list(&program, workload)?.is_empty() {
+                    all.push(Contestant { peer: None, name: name.to_owned(), program });
+                }
+                Ok(())
             };
-            all.push(ours(OURS, setting.of_ours()));
+            ours(OURS, setting.of_ours())?;
             if matches!(setting, Setting::Together) {
-                all.push(ours(OURS_SYSTEM, Allocator::System));
+                ours(OURS_SYSTEM, Allocator::System)?;
             }
         }
         if !self.with_peers {

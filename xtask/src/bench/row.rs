@@ -65,6 +65,8 @@ pub(super) struct Row {
     /// Without a value where ours was not run, or failed.
     pub(super) ours: Series,
     pub(super) peers: BTreeMap<String, Series>,
+    /// Others who do the same work and are no peers.
+    pub(super) information: BTreeMap<String, Series>,
     pub(super) floor: Option<f64>,
     pub(super) target: Target,
 }
@@ -84,17 +86,21 @@ impl Row {
         }
     }
 
-    /// Peers from the best to the worst, those that failed last.
-    pub(super) fn peers_in_order(&self) -> Vec<(&str, &Series)> {
-        let mut peers: Vec<(&str, &Series)> =
-            self.peers.iter().map(|(name, series)| (name.as_str(), series)).collect();
+    /// The others from the best to the worst, those that failed last.
+    pub(super) fn others_in_order(&self) -> Vec<(&str, &Series)> {
+        let mut others: Vec<(&str, &Series)> = self
+            .peers
+            .iter()
+            .chain(&self.information)
+            .map(|(name, series)| (name.as_str(), series))
+            .collect();
         let cost = |series: &Series| match (series.value(), self.better) {
             (None, _) => f64::INFINITY,
             (Some(value), Better::Smaller) => value,
             (Some(value), Better::Larger) => -value,
         };
-        peers.sort_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
-        peers
+        others.sort_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
+        others
     }
 
     /// Above 1 when ours is better than the best peer.
@@ -113,12 +119,13 @@ impl Row {
     /// Is everything aimed at reached? None where nothing is, or nobody to compare with.
     pub(super) fn met(&self) -> Option<bool> {
         let ours = self.ours.value()?;
-        let Target { max, min, ratio, against, beside } = self.target;
+        let Target { max, min, ratio, against, of_floor, beside } = self.target;
         let max = max.map(|max| ours <= max);
         let min = min.map(|min| ours >= min);
         let ratio = ratio.and_then(|ratio| Some(self.ratio_to(against)? >= ratio));
+        let of_floor = of_floor.and_then(|times| Some(ours <= times * self.floor?));
         let beside = beside.and_then(|(name, max)| Some(*self.ours.beside().get(name)? <= max));
-        [max, min, ratio, beside].into_iter().flatten().reduce(|a, b| a && b)
+        [max, min, ratio, of_floor, beside].into_iter().flatten().reduce(|a, b| a && b)
     }
 }
 
@@ -135,7 +142,7 @@ fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::plan::AHEAD;
+    use crate::bench::plan::{AHEAD, NONE};
 
     fn series(value: f64) -> Series {
         Series { values: vec![value], ..Series::default() }
@@ -154,7 +161,8 @@ mod tests {
             better,
             ours,
             peers: peers.map(|(name, series)| (name.to_owned(), series)).into(),
-            floor: None,
+            information: [("native", series(1.0))].map(|(name, it)| (name.to_owned(), it)).into(),
+            floor: Some(4.0),
             target,
         }
     }
@@ -176,6 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn so_many_times_the_floor_is_a_target_too() {
+        let target = Target { of_floor: Some(1.1), ..NONE };
+        assert_eq!(row(Better::Smaller, series(4.3), target).met(), Some(true));
+        assert_eq!(row(Better::Smaller, series(4.5), target).met(), Some(false));
+    }
+
+    #[test]
+    fn who_is_there_for_information_enters_no_ratio() {
+        let row = row(Better::Smaller, series(5.0), AHEAD);
+        assert!(row.information["native"].value() < row.ours.value());
+        assert_eq!((row.best_peer(), row.met()), (Some(("fast", 10.0)), Some(true)));
+    }
+
+    #[test]
     fn without_ours_there_is_no_ratio_but_a_best_peer() {
         let row = row(Better::Smaller, Series::default(), AHEAD);
         assert_eq!((row.ratio(), row.met()), (None, None));
@@ -185,8 +207,8 @@ mod tests {
     #[test]
     fn who_failed_comes_last_and_says_why() {
         let row = row(Better::Larger, series(1.0), AHEAD);
-        let names: Vec<&str> = row.peers_in_order().iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["slow", "fast", "hungry"]);
+        let names: Vec<&str> = row.others_in_order().iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["slow", "fast", "native", "hungry"]);
         assert_eq!(row.peers["hungry"].failure(), Some("starved"));
     }
 }

@@ -17,10 +17,10 @@ pub(super) fn print(rows: &[Row]) {
         "\nratio: above 1 ours is better than the best peer; spread: of ours, (max-min)/median\n"
     );
     for row in rows {
-        let mut peers = row.peers_in_order();
-        peers.insert(0, ("ours", &row.ours));
+        let mut others = row.others_in_order();
+        others.insert(0, ("ours", &row.ours));
         let shown: Vec<String> =
-            peers.into_iter().map(|(name, series)| all(name, series)).collect();
+            others.into_iter().map(|(name, series)| all(name, series)).collect();
         println!("{} [{}]: {}", title(row), row.unit, shown.join(", "));
     }
     println!();
@@ -53,6 +53,7 @@ fn target(target: &Target) -> String {
     parts.extend(target.max.map(|max| format!("<= {}", number(max))));
     parts.extend(target.min.map(|min| format!(">= {}", number(min))));
     parts.extend(target.ratio.map(|ratio| format!("x{}", number(ratio))));
+    parts.extend(target.of_floor.map(|times| format!("floor x{}", number(times))));
     parts.extend(target.beside.map(|(name, max)| format!("{name} <= {max}")));
     parts.join(", ")
 }

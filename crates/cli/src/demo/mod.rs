@@ -10,6 +10,7 @@ mod processes;
 mod screen;
 mod strands;
 mod summary;
+mod tasks;
 mod view;
 
 use std::{
@@ -122,6 +123,7 @@ fn start_parts(stage: &Stage) -> Result<Vec<Part>> {
     let mut parts = strands::start(stage).context("could not start the strands")?;
     parts.extend(jobs::start(stage).context("could not start the jobs")?);
     parts.extend(processes::start(stage).context("could not start the processes")?);
+    parts.extend(tasks::start(stage).context("could not start the tasks")?);
     Ok(parts)
 }
 

@@ -24,17 +24,15 @@ impl Host {
         id.map(Answer::Return).ok_or(Code::Limit)
     }
 
-    /// The channel with this id. One that was given out and is gone is closed.
+    /// The channel with this id; it goes back with `self.recent.put`. One that was given out and is
+    /// gone is closed.
     #[inline]
     pub(super) fn channel(&mut self, id: u64) -> Result<Arc<Channel>, Code> {
-        if let Some(channel) = self.recent.find(id) {
-            return Ok(channel.clone());
+        if let Some(channel) = self.recent.take(id) {
+            return Ok(channel);
         }
         match self.shared.channels.find(id) {
-            Lookup::There(channel) => {
-                self.recent.keep(&channel);
-                Ok(channel)
-            }
+            Lookup::There(channel) => Ok(channel),
             Lookup::Gone => Err(Code::Closed),
             Lookup::Never => Err(Code::NoSuch),
         }
@@ -44,7 +42,10 @@ impl Host {
     pub(super) fn send(&mut self, id: u64, bytes: &[u8]) -> Called {
         self.must_not_be_cancelled()?;
         let channel = self.channel(id)?;
-        self.must_be_short(bytes)?;
+        if bytes.len() > self.shared.options.limits.message_bytes {
+            self.recent.put(channel);
+            return Err(Code::Limit);
+        }
         let mut readies = Readies::default();
         let attempt = channel.send(&self.shared.commons, bytes, &mut readies, || {
             Host::waiter(&self.own, Noted::send(id))
@@ -52,7 +53,10 @@ impl Host {
         self.wake(readies);
         match attempt {
             Attempt::Waits(ticket) => Ok(self.block(Pending::Send { channel, ticket })),
-            Attempt::Over(code) => Err(code),
+            Attempt::Over(code) => {
+                self.recent.put(channel);
+                Err(code)
+            }
             Attempt::TooSmall(_) => unreachable!("a sender has no buffer"),
         }
     }
@@ -76,17 +80,18 @@ impl Host {
             || Host::waiter(&self.own, Noted::receive(id)),
         );
         self.wake(readies);
-        if drained {
-            self.forget(id);
-        }
-        match attempt {
-            Attempt::Over(code) => Err(code),
+        let code = match attempt {
+            Attempt::Waits(ticket) => {
+                return Ok(self.block(Pending::Receive { channel, ticket, buffer }));
+            }
+            Attempt::Over(code) => code,
             Attempt::TooSmall(needed) => {
                 buffer.tell(memory, needed);
-                Err(Code::TooSmall)
+                Code::TooSmall
             }
-            Attempt::Waits(ticket) => Ok(self.block(Pending::Receive { channel, ticket, buffer })),
-        }
+        };
+        self.put_back(channel, drained);
+        Err(code)
     }
 
     pub(super) fn close_channel(&mut self, id: u64) -> Called {
@@ -94,17 +99,18 @@ impl Host {
         let mut readies = Readies::default();
         let (closed, drained) = channel.close(&self.shared.commons, &mut readies);
         self.wake(readies);
-        if drained {
-            self.forget(id);
-        }
+        self.put_back(channel, drained);
         Err(if closed { Code::Ok } else { Code::Closed })
     }
 
-    /// The channel is closed and empty, and will be for ever.
-    #[cold]
-    fn forget(&mut self, id: u64) {
-        self.shared.channels.remove(id);
-        self.recent.forget(id);
+    /// Keeps a channel for its next use, unless it is closed and empty, and will be for ever.
+    #[inline]
+    fn put_back(&mut self, channel: Arc<Channel>, drained: bool) {
+        if drained {
+            self.shared.channels.remove(channel.id);
+        } else {
+            self.recent.put(channel);
+        }
     }
 
     /// Refuses what is longer than a message may be.

@@ -14,7 +14,7 @@ use crate::{
     id::TaskId,
     object::{channel::Channel, guarded::Guarded, line::Ticket},
     program::registry::Place,
-    task::wait::{Found, Outcome},
+    task::wait::Outcome,
 };
 
 /// A call that waits.
@@ -22,12 +22,19 @@ use crate::{
 pub(crate) enum Pending {
     Nothing,
     Yield,
-    Sleep(Alarm),
+    Sleep(Box<Alarm>),
     Await { task: TaskId, place: Place, out: u32 },
     Send { channel: Arc<Channel>, ticket: Ticket },
     Receive { channel: Arc<Channel>, ticket: Ticket, buffer: Buffer },
-    Select { watched: Vec<(Arc<Channel>, Ticket)>, alarm: Option<Alarm> },
+    Select(Box<Selecting>),
     Lock { mutex: Arc<Guarded>, ticket: Ticket, buffer: Buffer },
+}
+
+/// In which lines a select is. Behind a pointer, so that what waits for one thing is small.
+#[derive(Debug)]
+pub(crate) struct Selecting {
+    pub(crate) watched: Vec<(Arc<Channel>, Ticket)>,
+    pub(crate) alarm: Option<Alarm>,
 }
 
 /// When a wait is over in any case.
@@ -46,7 +53,7 @@ impl Host {
             self.pending = Pending::Nothing;
             return Answer::Return(0);
         }
-        if self.own.wait.look() == Found::Waiting && !self.time_is_over() {
+        if self.own.wait.is_waiting() && !self.time_is_over() {
             return Answer::Wait;
         }
         let Host { own, pending, .. } = self;
@@ -76,13 +83,17 @@ impl Host {
     /// else just has.
     fn time_is_over(&self) -> bool {
         let alarm = match &self.pending {
-            Pending::Sleep(alarm) | Pending::Select { alarm: Some(alarm), .. } => alarm,
+            Pending::Sleep(alarm) => alarm,
+            Pending::Select(selecting) => match &selecting.alarm {
+                Some(alarm) => alarm,
+                None => return false,
+            },
             _ => return false,
         };
         if self.shared.runtime.now() >= alarm.deadline && self.own.wait.claim_own().is_some() {
             self.own.wait.deliver(Outcome::Code(Code::TimedOut), &[]);
         }
-        self.own.wait.look() == Found::Claimed
+        !self.own.wait.is_waiting()
     }
 
     /// The answer to a call whose wait has ended so.
@@ -91,22 +102,29 @@ impl Host {
         // Whoever ends a wait takes the task out of its own line. There are none but in a select, and
         // when it is cancelled.
         let left_behind = matches!(outcome, Outcome::Code(Code::Cancelled));
-        if left_behind || matches!(pending, Pending::Select { .. }) {
+        if left_behind || matches!(pending, Pending::Select(_)) {
             self.leave_lines(&pending);
         }
-        match (outcome, pending) {
-            (Outcome::Code(_), Pending::Sleep(_)) => Answer::Return(0),
-            (Outcome::Code(code), Pending::Select { .. }) => Answer::Return(code.negative()),
-            (Outcome::Code(code), _) => Answer::Return(code.plain()),
-            (Outcome::Bytes, Pending::Lock { mutex, .. }) => {
-                self.held.push(mutex);
-                Answer::Return(Code::Ok.plain())
-            }
-            (Outcome::Bytes | Outcome::Value(_), _) => Answer::Return(Code::Ok.plain()),
-            (Outcome::TooSmall(_), _) => Answer::Return(Code::TooSmall.plain()),
-            (Outcome::Index(index), _) => Answer::Return(index.into()),
+        let answer = match (&outcome, &pending) {
+            (Outcome::Code(_), Pending::Sleep(_)) => 0,
+            (Outcome::Code(code), Pending::Select(_)) => code.negative(),
+            (Outcome::Code(code), _) => code.plain(),
+            (Outcome::Bytes | Outcome::Value(_), _) => Code::Ok.plain(),
+            (Outcome::TooSmall(_), _) => Code::TooSmall.plain(),
+            (Outcome::Index(index), _) => (*index).into(),
             (Outcome::Deadlock(_), _) => unreachable!("a doomed task gets no step"),
+        };
+        match pending {
+            Pending::Lock { mutex, .. } if matches!(outcome, Outcome::Bytes) => {
+                self.held.push(mutex);
+            }
+            // It will be used again.
+            Pending::Send { channel, .. } | Pending::Receive { channel, .. } => {
+                self.recent.put(channel);
+            }
+            _ => {}
         }
+        Answer::Return(answer)
     }
 
     /// The task ends while it may be waiting.
@@ -118,7 +136,7 @@ impl Host {
         // It goes on, to end, and is counted before it ends its own wait: as whoever ends one is.
         let counts = &self.shared.commons.counts;
         counts.enter();
-        if self.own.wait.give_up().is_none_or(|claim| claim.timed) {
+        if self.own.wait.claim_own().is_none_or(|claim| claim.timed) {
             // It was counted already, for its timer or by whoever has claimed it.
             self.shared.act(counts.leave());
         }
@@ -137,8 +155,8 @@ impl Host {
                 channel.leave_senders(&self.shared.commons, *ticket);
             }
             Pending::Receive { channel, ticket, .. } => channel.leave_receivers(*ticket),
-            Pending::Select { watched, .. } => {
-                for (channel, ticket) in watched {
+            Pending::Select(selecting) => {
+                for (channel, ticket) in &selecting.watched {
                     channel.leave_watchers(*ticket);
                 }
             }

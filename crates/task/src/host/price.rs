@@ -11,7 +11,7 @@ use crate::{
 /// Every call.
 const BASE: u64 = 100;
 /// A new task: its entry, its instance, its end.
-const SPAWN: u64 = 2_000;
+const SPAWN: u64 = 500;
 /// A line of the log.
 const LOG: u64 = 1_000;
 /// A channel of a select.

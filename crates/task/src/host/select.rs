@@ -8,7 +8,7 @@ use crate::{
     host::{
         Called, Host,
         memory::Memory,
-        pending::{Alarm, Pending},
+        pending::{Alarm, Pending, Selecting},
     },
     id::ChannelId,
     object::{channel::Channel, line::Ticket},
@@ -35,7 +35,10 @@ impl Host {
         let mut channels = Vec::with_capacity(count);
         for id in bytes.as_chunks::<8>().0 {
             match self.channel(u64::from_le_bytes(*id)) {
-                Ok(channel) => channels.push(Some(channel)),
+                Ok(channel) => {
+                    self.recent.put(channel.clone());
+                    channels.push(Some(channel));
+                }
                 Err(Code::Closed) => channels.push(None),
                 Err(code) => return Err(code),
             }
@@ -67,7 +70,7 @@ impl Host {
             }
             // It has become ready meanwhile. Unless somebody has told us of another already, we need
             // not wait.
-            let Some(_) = own.wait.give_up() else { break };
+            let Some(_) = own.wait.claim_own() else { break };
             for (channel, ticket) in watched {
                 channel.leave_watchers(ticket);
             }
@@ -77,10 +80,13 @@ impl Host {
             // It stays counted: its timer wakes it.
             Some(timeout) => {
                 let alarm = Some(self.alarm(timeout));
-                self.pending = Pending::Select { watched, alarm };
+                self.pending = Pending::Select(Box::new(Selecting { watched, alarm }));
                 Ok(Answer::Wait)
             }
-            None => Ok(self.block(Pending::Select { watched, alarm: None })),
+            None => {
+                let selecting = Selecting { watched, alarm: None };
+                Ok(self.block(Pending::Select(Box::new(selecting))))
+            }
         }
     }
 

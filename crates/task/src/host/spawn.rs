@@ -96,7 +96,8 @@ impl Host {
             return Ok(Answer::Return(0));
         }
         // It stays counted: its timer wakes it.
-        self.pending = Pending::Sleep(self.alarm(Duration::from_nanos(nanos as u64)));
+        let alarm = self.alarm(Duration::from_nanos(nanos as u64));
+        self.pending = Pending::Sleep(Box::new(alarm));
         Ok(Answer::Wait)
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod counts;
 pub(crate) mod deadlock;
 pub(crate) mod finished;
+pub(crate) mod functions;
 pub(crate) mod inspect;
 pub(crate) mod outcome;
 pub(crate) mod registry;

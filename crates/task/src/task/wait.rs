@@ -1,12 +1,11 @@
 //! How a task waits, and who ends its wait: one word, claimed once.
 //!
 //! ```text
-//!            begin               claim
-//!    FREE ----------> WAITING ----------> CLAIMED
-//!      ^                 |                   |
-//!      |     give_up     |                   |
-//!      +-----------------+-------------------+
-//!                                 finish
+//!            begin
+//!    FREE ----------> WAITING
+//!      ^                 |
+//!      +-----------------+
+//!        claim, by one of those who can end the wait
 //! ```
 //!
 //! A wait has a number, its epoch, which is in the word too. Whoever can end the wait (a channel, a
@@ -14,9 +13,10 @@
 //! left behind claims nothing. Flags go with the state: TIMED, the wait has a timer; CANCELLED, the
 //! task is asked to end and waits no more; DOOMED, it was claimed since its program is deadlocked.
 //!
-//! 1. `begin`, `give_up` and `finish` belong to the task, in its turn. All others claim.
+//! 1. `begin` belongs to the task, in its turn. Everybody may claim, the task itself too.
 //! 2. A wait is claimed once. Whoever claims it delivers an outcome and wakes the task, in this order;
-//!    a task that is woken by somebody else meanwhile finds no outcome, and waits on.
+//!    a task that is woken by somebody else meanwhile finds no outcome, and waits on. It does not
+//!    begin another wait before it has taken the outcome.
 //! 3. WAITING and CANCELLED never hold together: whoever cancels a task that waits claims it in the
 //!    same step, and a task that is cancelled does not begin to wait. So no cancellation is missed.
 //!
@@ -34,17 +34,15 @@ use crate::{
     },
 };
 
-const FREE: u64 = 0;
+/// The state: FREE if it is not set.
 const WAITING: u64 = 1;
-const CLAIMED: u64 = 2;
-const STATE: u64 = 3;
 
-const TIMED: u64 = 1 << 2;
-const CANCELLED: u64 = 1 << 3;
-const DOOMED: u64 = 1 << 4;
+const TIMED: u64 = 1 << 1;
+const CANCELLED: u64 = 1 << 2;
+const DOOMED: u64 = 1 << 3;
 
 /// One more wait, in the bits above the flags.
-const EPOCH: u64 = 1 << 5;
+const EPOCH: u64 = 1 << 4;
 
 /// A delivered message of more bytes leaves its memory behind only until it is taken.
 const KEPT_MAX: usize = 256;
@@ -73,15 +71,6 @@ pub(crate) struct Claim {
     pub(crate) timed: bool,
 }
 
-/// What a task that is woken finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Nobody has ended its wait yet.
-    Waiting,
-    /// Somebody has; the outcome is there or on its way.
-    Claimed,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Wait {
     word: AtomicU64,
@@ -102,7 +91,7 @@ impl Wait {
         let timed = if timed { TIMED } else { 0 };
         let mut word = self.word.load(Relaxed);
         while word & CANCELLED == 0 {
-            debug_assert_eq!(word & STATE, FREE, "a task that waits began to wait");
+            debug_assert_eq!(word & WAITING, 0, "a task that waits began to wait");
             let to = (word & !(EPOCH - 1)) + EPOCH + WAITING + timed;
             match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
                 Ok(_) => return Some(to / EPOCH),
@@ -123,12 +112,16 @@ impl Wait {
         self.claim_if(|word| word & TIMED == 0, DOOMED)
     }
 
+    /// The task claims its own wait. `None`: somebody else has.
+    pub(crate) fn claim_own(&self) -> Option<Claim> {
+        self.claim_if(|_| true, 0)
+    }
+
     #[inline]
     fn claim_if(&self, fits: impl Fn(u64) -> bool, flag: u64) -> Option<Claim> {
         let mut word = self.word.load(Relaxed);
-        while word & STATE == WAITING && fits(word) {
-            let to = word - WAITING + CLAIMED + flag;
-            match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
+        while word & WAITING != 0 && fits(word) {
+            match self.word.compare_exchange_weak(word, word - WAITING + flag, Relaxed, Relaxed) {
                 Ok(_) => return Some(Claim { timed: word & TIMED != 0 }),
                 Err(now) => word = now,
             }
@@ -140,52 +133,25 @@ impl Wait {
     pub(crate) fn cancel(&self) -> Option<Claim> {
         let mut word = self.word.load(Relaxed);
         loop {
-            let waits = word & STATE == WAITING;
-            let to = (word | CANCELLED) + if waits { CLAIMED - WAITING } else { 0 };
+            let to = (word | CANCELLED) & !WAITING;
             match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
-                Ok(_) => return waits.then_some(Claim { timed: word & TIMED != 0 }),
+                Ok(_) if word & WAITING == 0 => return None,
+                Ok(_) => return Some(Claim { timed: word & TIMED != 0 }),
                 Err(now) => word = now,
             }
         }
     }
 
-    /// The task claims its own wait, since its time is over. `None`: somebody else has.
-    pub(crate) fn claim_own(&self) -> Option<Claim> {
-        self.claim_if(|_| true, 0)
-    }
-
-    /// The task ends its wait by itself. `None`: somebody has claimed it.
-    pub(crate) fn give_up(&self) -> Option<Claim> {
-        let claim = self.claim_own();
-        if claim.is_some() {
-            self.finish();
-        }
-        claim
-    }
-
-    /// The task has its outcome.
+    /// Whether the wait is still there to be claimed.
     #[inline]
-    fn finish(&self) {
-        self.word.fetch_and(!STATE, Relaxed);
-    }
-
-    /// What a task that is woken in its wait finds.
-    #[inline]
-    pub(crate) fn look(&self) -> Found {
-        match self.word.load(Relaxed) & STATE {
-            WAITING => Found::Waiting,
-            _ => Found::Claimed,
-        }
-    }
-
     pub(crate) fn is_waiting(&self) -> bool {
-        self.word.load(Relaxed) & STATE == WAITING
+        self.word.load(Relaxed) & WAITING != 0
     }
 
     /// Whether the wait with this epoch is still there to be claimed.
     pub(crate) fn waits(&self, epoch: u64) -> bool {
         let word = self.word.load(Relaxed);
-        word & STATE == WAITING && word / EPOCH == epoch
+        word & WAITING != 0 && word / EPOCH == epoch
     }
 
     #[inline]
@@ -218,7 +184,6 @@ impl Wait {
         if delivery.bytes.capacity() > KEPT_MAX {
             delivery.bytes = Vec::new();
         }
-        self.finish();
         Some(result)
     }
 }

@@ -99,7 +99,7 @@ impl World {
     /// The task is ended from outside while it waits.
     fn give_up(&self) -> bool {
         self.counts.enter();
-        let given_up = self.wait.give_up().is_some();
+        let given_up = self.wait.claim_own().is_some();
         if !given_up {
             self.act(self.counts.leave());
         }
@@ -239,7 +239,7 @@ fn a_wait_is_ended_once() {
             let world = world.clone();
             move || world.wait.claim(begun).is_some()
         });
-        let given_up = world.wait.give_up().is_some();
+        let given_up = world.wait.claim_own().is_some();
         assert_ne!(other.join().unwrap(), given_up);
     });
 }

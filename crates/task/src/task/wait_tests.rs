@@ -8,14 +8,14 @@ fn a_wait_is_claimed_once() {
     let epoch = wait.begin(false).unwrap();
     assert_eq!(wait.claim(epoch), Some(Claim { timed: false }));
     assert_eq!(wait.claim(epoch), None);
-    assert!(wait.give_up().is_none());
+    assert!(wait.claim_own().is_none());
 }
 
 #[test]
 fn an_entry_that_was_left_behind_claims_nothing() {
     let wait = Wait::default();
     let old = wait.begin(true).unwrap();
-    assert_eq!(wait.give_up(), Some(Claim { timed: true }));
+    assert_eq!(wait.claim_own(), Some(Claim { timed: true }));
     assert_eq!(wait.claim(old), None);
     let new = wait.begin(false).unwrap();
     assert_eq!(wait.claim(old), None);
@@ -27,9 +27,9 @@ fn an_entry_that_was_left_behind_claims_nothing() {
 fn woken_before_the_outcome_is_delivered_then_waits_on() {
     let wait = Wait::default();
     let epoch = wait.begin(false).unwrap();
-    assert_eq!(wait.look(), Found::Waiting);
+    assert!(wait.is_waiting());
     wait.claim(epoch).unwrap();
-    assert_eq!(wait.look(), Found::Claimed);
+    assert!(!wait.is_waiting());
     assert!(wait.take(|_, _| ()).is_none());
     wait.deliver(Outcome::Bytes, b"hello");
     assert_eq!(wait.take(|_, bytes| bytes.to_vec()).unwrap(), b"hello");

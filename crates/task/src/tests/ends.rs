@@ -79,8 +79,8 @@ fn a_trap_fails_that_task_alone_and_says_where() {
 
 #[test]
 fn a_panic_of_the_host_fails_that_task_alone() {
-    let mut options = Options::default();
-    options.log = LogSink::new(|line| panic!("no room for {:?}", line.text));
+    let log = LogSink::new(|line| panic!("no room for {:?}", line.text));
+    let options = Options { log, ..Options::default() };
     let guests = Guests::new()
         .add("main", |g, _| async move {
             let mutex = g.open_mutex(b"").await;

@@ -195,8 +195,7 @@ fn tables_have_a_limit_too() {
 
 #[test]
 fn fuel_is_used_up_then_the_task_fails() {
-    let mut options = Options::default();
-    options.fuel = Some(100_000);
+    let options = Options { fuel: Some(100_000), ..Options::default() };
     let guests = Guests::new().add("main", |g, _| async move { g.loop_for_ever().await });
     let (program, results) = simulate(options, guests, 0);
     assert_eq!(error(&results[0]).to_string(), "out of fuel (in main)");
@@ -206,8 +205,7 @@ fn fuel_is_used_up_then_the_task_fails() {
 
 #[test]
 fn a_flood_of_calls_uses_up_fuel() {
-    let mut options = Options::default();
-    options.fuel = Some(100_000);
+    let options = Options { fuel: Some(100_000), ..Options::default() };
     let guests = Guests::new().add("main", |g, _| async move {
         loop {
             g.now().await;

@@ -62,8 +62,7 @@ fn a_preempted_task_goes_behind_those_who_wait() {
 #[test]
 fn the_threshold_is_the_number_of_operations_in_a_turn() {
     for (threshold, turns) in [(1_000, 100), (10_000, 10), (1_000_000, 1)] {
-        let mut options = Options::default();
-        options.preemption_threshold = Some(threshold);
+        let options = Options { preemption_threshold: Some(threshold), ..Options::default() };
         let guests = Guests::new().add("main", |g, _| async move {
             g.work(99_999).await;
             0

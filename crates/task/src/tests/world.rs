@@ -70,10 +70,10 @@ fn chance_differs_between_tasks_and_comes_from_the_seed() {
 #[test]
 fn lines_go_to_the_sink_with_their_task_and_level() {
     let (tell, told) = channel();
-    let mut options = Options::default();
-    options.log = LogSink::new(move |line| {
+    let log = LogSink::new(move |line| {
         tell.send((line.task.get(), line.level, line.text.to_owned())).unwrap();
     });
+    let options = Options { log, ..Options::default() };
     let guests = Guests::new().add("main", |g, _| async move {
         for level in [0, 1, 2, 3, 4, 5, -1] {
             g.log(level, b"hello").await;

@@ -16,7 +16,7 @@ pub(super) const AREA: Area = Area {
     ],
     ours: "bench-job",
     peers: "bench-job-peers",
-    extra: Extra { feature: "dags", ignore_rust_version: false },
+    extra: Extra { feature: "dags", also_ours: false, ignore_rust_version: false },
     foreign: &[Foreign::Taskflow],
     versions: &[
         "rayon",

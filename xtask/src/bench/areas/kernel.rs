@@ -13,7 +13,7 @@ pub(super) const AREA: Area = Area {
     ],
     ours: "bench-kernel",
     peers: "bench-kernel-peers",
-    extra: Extra { feature: "forte", ignore_rust_version: true },
+    extra: Extra { feature: "forte", also_ours: false, ignore_rust_version: true },
     foreign: &[],
     versions: &[
         "tokio",

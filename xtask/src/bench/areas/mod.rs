@@ -9,9 +9,10 @@ use super::{foreign::Foreign, plan::Plan};
 mod job;
 mod kernel;
 mod process;
+mod task;
 
 /// Everything there is.
-pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA];
+pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA];
 
 #[derive(Debug)]
 pub(super) struct Area {
@@ -37,6 +38,8 @@ pub(super) struct Area {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extra {
     pub(super) feature: &'static str,
+    /// Does our own program have it too?
+    pub(super) also_ours: bool,
     /// Does it state a newer compiler than it needs?
     pub(super) ignore_rust_version: bool,
 }

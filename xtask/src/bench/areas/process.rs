@@ -13,7 +13,7 @@ pub(super) const AREA: Area = Area {
     about: &["processes and mailboxes, beside tokio, ractor, kameo, actix, Go and Erlang"],
     ours: "bench-process",
     peers: "bench-process-peers",
-    extra: Extra { feature: "actors", ignore_rust_version: false },
+    extra: Extra { feature: "actors", also_ours: false, ignore_rust_version: false },
     foreign: &[Foreign::Go, Foreign::Erlang],
     versions: &["tokio", "ractor", "kameo", "actix", "mimalloc"],
     limit: Duration::from_secs(60),
