@@ -116,7 +116,7 @@ impl Host {
         };
         match pending {
             Pending::Lock { mutex, .. } if matches!(outcome, Outcome::Bytes) => {
-                self.held.push(mutex);
+                self.held.insert(mutex.id, mutex);
             }
             // It will be used again.
             Pending::Send { channel, .. } | Pending::Receive { channel, .. } => {
@@ -143,7 +143,7 @@ impl Host {
         self.leave_lines(&pending);
         if let Pending::Lock { mutex, .. } = pending {
             // It may be ours without our knowing.
-            self.held.push(mutex);
+            self.held.insert(mutex.id, mutex);
         }
     }
 

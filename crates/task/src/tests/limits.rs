@@ -215,3 +215,26 @@ fn a_flood_of_calls_uses_up_fuel() {
     assert_eq!(error(&results[0]).to_string(), "out of fuel (in main)");
     assert!(program.stats().host_calls <= 1_000);
 }
+
+/// Each new task gets its own copy of what the module has as data.
+#[test]
+fn whoever_spawns_pays_for_the_data_of_the_new_task() {
+    let data = "x".repeat(1 << 20);
+    let text = format!(
+        r#"(module
+            (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+            (memory 17)
+            (data (i32.const 0) "{data}")
+            (table (export "table") 1 funcref)
+            (elem (i32.const 0) func $nothing)
+            (func $nothing (param i64))
+            (func (export "main") (result i64) (call $spawn (i32.const 0) (i64.const 0))))"#
+    );
+    let mut simulation = simulation(1, 0);
+    let module = wat::parse_str(text).unwrap();
+    let program = Program::load(&simulation, module, Options::default()).unwrap();
+    program.spawn("main", crate::NO_ARGUMENTS).unwrap();
+    let results = simulation.block_on(program.finished()).unwrap();
+    assert_eq!(results.len(), 2);
+    assert!(results[0].fuel > (1 << 20) / 16, "it has used {}", results[0].fuel);
+}
