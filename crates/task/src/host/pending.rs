@@ -34,6 +34,8 @@ pub(crate) enum Pending {
 #[derive(Debug)]
 pub(crate) struct Selecting {
     pub(crate) watched: Vec<(Arc<Channel>, Ticket)>,
+    /// What was taken of the bytes in flight for it.
+    pub(crate) weight: usize,
     pub(crate) alarm: Option<Alarm>,
 }
 
@@ -159,6 +161,8 @@ impl Host {
                 for (channel, ticket) in &selecting.watched {
                     channel.leave_watchers(*ticket);
                 }
+                self.own.forget_channels();
+                self.shared.commons.in_flight.give_back(selecting.weight);
             }
             Pending::Lock { mutex, ticket, .. } => mutex.leave(*ticket),
         }

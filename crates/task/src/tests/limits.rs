@@ -44,7 +44,10 @@ fn too_many_tasks_from_rust_are_refused_with_the_limit() {
     program.spawn("main", [0]).unwrap();
     let error = program.spawn("main", [0]).unwrap_err();
     assert_eq!(error, SpawnError::TooManyTasks(2));
-    assert_eq!(error.to_string(), "there are 2 tasks, and the limits allow no more");
+    assert_eq!(
+        error.to_string(),
+        "there are 2 tasks, and the limits allow no more: wait for some to end, or raise `limits.tasks`"
+    );
 }
 
 #[test]
@@ -237,4 +240,22 @@ fn whoever_spawns_pays_for_the_data_of_the_new_task() {
     let results = simulation.block_on(program.finished()).unwrap();
     assert_eq!(results.len(), 2);
     assert!(results[0].fuel > (1 << 20) / 16, "it has used {}", results[0].fuel);
+}
+
+/// A task that waits in a select has a place in the line of each channel.
+#[test]
+fn places_in_lines_of_a_select_are_counted() {
+    check_with(limited(|limits| limits.bytes_in_flight = 1_000), || {
+        Guests::new().add("main", |g, _| async move {
+            let channel = g.open(0).await;
+            for _ in 0..10 {
+                assert_eq!(g.select(&[channel; 10], 1_000).await, -2);
+            }
+            assert_eq!(g.select(&[channel; 100], 1_000).await, -7);
+            assert_eq!(g.select(&[channel; 100], 0).await, -2, "it does not wait");
+            g.close(channel).await;
+            assert_eq!(g.select(&[channel; 100], 1_000).await, 0);
+            0
+        })
+    });
 }
