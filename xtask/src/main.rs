@@ -9,6 +9,7 @@ mod bench;
 mod binary;
 mod check;
 mod defects;
+mod fuzz;
 mod guests;
 mod models;
 mod scratch;
@@ -47,6 +48,8 @@ enum Command {
     Sim(sim::Options),
     /// Random strands on real threads, with an accounting of every wake
     Soak(soak::Options),
+    /// Strangers' bytes: mutated inputs for as long as one likes
+    Fuzz(fuzz::Options),
     /// Benchmarks of an area, side by side with its peers: bench <AREA> [--json FILE] [--quick]
     #[command(disable_help_flag = true)]
     Bench {
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Models(options) => models::run(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
         Command::Bench { arguments } => bench::run(&arguments),
     };
     match result {

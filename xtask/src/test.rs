@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{check, models, shell, sim, soak, steps::Steps, tools};
+use crate::{check, fuzz, models, shell, sim, soak, steps::Steps, tools};
 
 /// For a step of which we know nothing else.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -34,6 +34,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("models: defects", LONG_LIMIT, shell::ourselves(["models", "--defects"])?);
     steps.run("sim", LIMIT, sim::command(1, 2_000, None));
     steps.run("soak", LIMIT, soak::command(20));
+    steps.run("fuzz targets: fmt", LIMIT, fuzz::fmt());
+    steps.run("fuzz targets: clippy", LIMIT, fuzz::clippy());
+    steps.run("fuzz corpora replayed", LONG_LIMIT, fuzz::replay());
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);

@@ -52,20 +52,28 @@ fn install(packages: &[&str]) -> Result<()> {
     })
 }
 
-/// cargo-deny: the one that is installed, else the one we have built, else we build it.
-///
-/// There is no current package of it on Debian, PyPI or npm, so it comes from source; that takes
-/// two or three minutes, once, and goes into the target directory.
+/// There is no current package of it on Debian, PyPI or npm.
 pub(crate) fn cargo_deny() -> Result<PathBuf> {
-    if let Some(installed) = shell::find_program("cargo-deny") {
+    cargo_tool("cargo-deny", "^0.20")
+}
+
+pub(crate) fn cargo_fuzz() -> Result<PathBuf> {
+    cargo_tool("cargo-fuzz", "^0.13")
+}
+
+/// A tool of cargo's: the one that is installed, else the one we have built, else we build it.
+///
+/// From source it takes two or three minutes, once, and goes into the target directory.
+fn cargo_tool(name: &str, version: &str) -> Result<PathBuf> {
+    if let Some(installed) = shell::find_program(name) {
         return Ok(installed);
     }
     let dir = shell::target_dir().join("tools");
-    let built = dir.join("bin/cargo-deny");
+    let built = dir.join("bin").join(name);
     if !built.is_file() {
-        println!("  building cargo-deny, once");
+        println!("  building {name}, once");
         let mut command =
-            shell::cargo(["install", "--locked", "--quiet", "--version", "^0.20", "cargo-deny"]);
+            shell::cargo(["install", "--locked", "--quiet", "--version", version, name]);
         command.arg("--root").arg(&dir).arg("--target-dir").arg(dir.join("build"));
         shell::run(command)?;
     }
@@ -74,8 +82,18 @@ pub(crate) fn cargo_deny() -> Result<PathBuf> {
 
 /// Is there a nightly toolchain with Miri?
 pub(crate) fn has_miri() -> bool {
+    nightly_has(&["cargo", "miri", "--version"])
+}
+
+/// Is there a nightly toolchain?
+pub(crate) fn has_nightly() -> bool {
+    nightly_has(&["rustc", "--version"])
+}
+
+fn nightly_has(command: &[&str]) -> bool {
     Command::new("rustup")
-        .args(["run", "nightly", "cargo", "miri", "--version"])
+        .args(["run", "nightly"])
+        .args(command)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()

@@ -39,6 +39,13 @@ pub enum LoadError {
     Unsupported(String),
     /// The engine is not part of this build.
     NoSuchEngine(&'static str),
+    /// The engine will not have it, or has no room for its tasks.
+    Engine {
+        /// Which engine.
+        engine: &'static str,
+        /// What it says.
+        why: String,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -64,6 +71,9 @@ impl fmt::Display for LoadError {
                 f,
                 "the engine {engine} is not part of this build: build with the feature `jit`"
             ),
+            LoadError::Engine { engine, why } => {
+                write!(f, "the engine {engine} can not run the module: {why}")
+            }
         }
     }
 }

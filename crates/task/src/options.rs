@@ -68,6 +68,10 @@ pub struct Limits {
     pub call_depth: usize,
     /// Tasks that have not ended.
     pub tasks: usize,
+    /// Tasks that have begun and not ended, under [`EngineKind::Wasmtime`]: it reserves a stack and a
+    /// memory for each when the program is loaded. One task more fails with
+    /// [`TrapKind::Limit`](crate::TrapKind::Limit).
+    pub jit_tasks: usize,
     /// Tasks that have ended and whose results are kept. The oldest are forgotten first.
     pub results: usize,
     /// Open channels.
@@ -95,6 +99,7 @@ impl Default for Limits {
             stack: 1 << 20,
             call_depth: 10_000,
             tasks: 1_000_000,
+            jit_tasks: 10_000,
             results: 1_000_000,
             channels: 100_000,
             mutexes: 100_000,

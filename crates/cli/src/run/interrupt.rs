@@ -1,6 +1,7 @@
 //! What Ctrl-C does: the first asks all tasks to end, the second does not wait for them.
 
 use std::{
+    io::{self, Write},
     process,
     sync::{
         Arc,
@@ -17,6 +18,10 @@ use signal_hook::{
 };
 
 use super::verdict::Verdict;
+
+/// What is said when it comes.
+const ASKED: &str =
+    "interrupted: all tasks are asked to end; once more, and nobody waits for them\n";
 
 /// A thread that waits for signals, for as long as this is there.
 pub(crate) struct Interrupt {
@@ -39,6 +44,8 @@ impl Interrupt {
                     if came.swap(true, Ordering::Release) {
                         process::exit(Verdict::Interrupted as i32);
                     }
+                    // Who closed standard error does not want to know.
+                    let _ = io::stderr().write_all(ASKED.as_bytes());
                     program.shutdown();
                 }
             }

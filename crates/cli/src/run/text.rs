@@ -44,14 +44,10 @@ pub(crate) fn complaints(report: &Report, options: &Options) -> String {
         0 => {}
         more => text.push_str(&format!("and {} failed\n", count(more, "more task"))),
     }
-    match report.end {
-        End::Timeout => {
-            let limit = options.timeout.unwrap_or_default();
-            let _ = writeln!(text, "error: the time is over ({})", precise(limit));
-            unfinished(&mut text, report);
-        }
-        End::Interrupted => text.push_str("interrupted: all tasks were asked to end\n"),
-        End::Finished | End::Main => {}
+    if report.end == End::Timeout {
+        let limit = options.timeout.unwrap_or_default();
+        let _ = writeln!(text, "error: the time is over ({})", precise(limit));
+        unfinished(&mut text, report);
     }
     text
 }

@@ -39,7 +39,7 @@ fn a_failure_has_an_error_instead_of_a_result() {
 fn who_had_not_ended_has_an_error_that_says_so() {
     let endless = file("json_endless.wat", ENDLESS_CHILD);
     // In virtual time, so that main gets its turn in time.
-    let (document, code) = document(&[&endless, "--timeout", "10ms", "--seed", "1"]);
+    let (document, code) = document(&[&endless, "--timeout", "1ms", "--seed", "1"]);
     assert_eq!((code, &document["result"]), (4, &json!(7)));
     assert_eq!(document["tasks"][0]["state"], "complete");
     let child = &document["tasks"][1];

@@ -17,9 +17,13 @@
 //!    that it had.
 
 mod arena;
+#[cfg(all(test, feature = "jit"))]
+mod differential;
 #[cfg(test)]
 mod script;
 mod wasmi;
+#[cfg(feature = "jit")]
+mod wasmtime;
 
 use std::any::Any;
 
@@ -111,6 +115,9 @@ pub(crate) trait Calls: Any + Send {
 pub(crate) fn prepare(module: &Module, options: &Options) -> Result<Box<dyn Engine>, LoadError> {
     match options.engine {
         EngineKind::Wasmi => Ok(Box::new(wasmi::prepare(module, options)?)),
+        #[cfg(feature = "jit")]
+        EngineKind::Wasmtime => Ok(Box::new(wasmtime::prepare(module, options)?)),
+        #[cfg(not(feature = "jit"))]
         EngineKind::Wasmtime => Err(LoadError::NoSuchEngine("wasmtime")),
     }
 }

@@ -21,6 +21,7 @@ mod names;
 mod parts;
 mod read;
 mod rewrite;
+mod selects;
 mod table;
 
 #[cfg(test)]

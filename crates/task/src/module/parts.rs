@@ -46,6 +46,8 @@ pub(super) struct Code {
     pub(super) lasting: bool,
     /// It uses segments of data after the start.
     pub(super) uses_data: bool,
+    /// Where those `select`s are that wasmi might misread: see `selects`.
+    pub(super) selects: Vec<usize>,
     /// A global that can be changed holds a reference.
     pub(super) changeable_reference: bool,
 }

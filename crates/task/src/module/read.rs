@@ -14,6 +14,7 @@ use wasmparser::{
 use super::{
     MemorySize, PAGE, RESERVED, constant, imports, limits,
     parts::{Elements, Parts},
+    selects,
 };
 use crate::{error::LoadError, options::Limits};
 
@@ -262,8 +263,15 @@ impl<'a> Reading<'a, '_> {
     }
 
     fn body(&mut self, body: &FunctionBody<'a>) -> Result<(), Refusal> {
-        for operator in body.get_operators_reader()? {
-            match operator? {
+        let mut risky = false;
+        for operator in body.get_operators_reader()?.into_iter_with_offsets() {
+            let (operator, at) = operator?;
+            let after_risky =
+                std::mem::replace(&mut risky, selects::is_risky_before_select(&operator));
+            match operator {
+                Operator::Select | Operator::TypedSelect { .. } if after_risky => {
+                    self.parts.code.selects.push(at as usize);
+                }
                 Operator::TableSet { .. }
                 | Operator::TableFill { .. }
                 | Operator::TableCopy { .. }

@@ -1,6 +1,7 @@
 //! The same module with other edges: limits written in, start and memory where the engines want them.
 //!
-//! Sections are copied as they are, code above all; only those that change are encoded anew.
+//! Sections are copied as they are, code above all; only those that change are encoded anew. In the
+//! code for wasmi an operator is put before some `select`s.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use wasm_encoder::{
 };
 use wasmparser::ExternalKind;
 
-use super::{GLOBAL, MEMORY, START, parts::Parts, table};
+use super::{GLOBAL, MEMORY, START, parts::Parts, selects, table};
 use crate::abi;
 
 /// The sections that are written, in the order that a module has them. The start section is not among
@@ -108,6 +109,12 @@ pub(super) fn with_imported_memory(parts: &Parts<'_>) -> Vec<u8> {
             SectionId::Memory => {}
             SectionId::Export => write_exports(&mut module, &exports),
             SectionId::DataCount | SectionId::Data if !parts.code.uses_data => {}
+            SectionId::Code => match selects::kept_apart(parts) {
+                Some(code) => {
+                    module.section(&code);
+                }
+                None => copy(&mut module, parts, id),
+            },
             same => copy(&mut module, parts, same),
         }
     }

@@ -5,6 +5,7 @@ mod measure;
 mod memory;
 mod mutants;
 mod renewal;
+mod selects;
 mod start;
 mod traps;
 mod waits;
