@@ -153,7 +153,11 @@ impl fmt::Display for SpawnError {
                 )
             }
             SpawnError::TooManyTasks(limit) => {
-                write!(f, "there are {limit} tasks, and the limits allow no more")
+                write!(
+                    f,
+                    "there are {limit} tasks, and the limits allow no more: wait for some to end, or raise \
+                     `limits.tasks`"
+                )
             }
             SpawnError::ShutDown => f.write_str("the program has been shut down"),
             SpawnError::Schedule(error) => error.fmt(f),

@@ -82,7 +82,8 @@ pub struct Limits {
     pub channel_capacity: usize,
     /// Bytes of one message, one mutex's cell, one task's input, one line of the log.
     pub message_bytes: usize,
-    /// Bytes of all messages, cells and inputs together.
+    /// Bytes of all messages, cells and inputs together, and 64 for each channel of each select that
+    /// waits.
     pub bytes_in_flight: usize,
     /// Channels in one select.
     pub select: usize,

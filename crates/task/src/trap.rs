@@ -34,6 +34,7 @@ pub enum TrapKind {
 
 /// A trap: what kind, where, and in the engine's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Trap {
     /// What kind it was.
     pub kind: TrapKind,

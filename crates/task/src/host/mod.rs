@@ -19,12 +19,12 @@ mod recent;
 mod select;
 mod spawn;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, mem, sync::Arc};
 
 use crate::{
     abi::{Call, Code, MAX_PARAMETERS},
     engine::{Answer, Calls},
-    host::{memory::Memory, pending::Pending, recent::Recent},
+    host::{memory::Memory, pending::Pending, price::Sizes, recent::Recent},
     object::guarded::Guarded,
     program::{shared::Shared, spawn::Input},
     task::{
@@ -40,8 +40,8 @@ pub(crate) struct Host {
     pending: Pending,
     input: Option<Box<Input>>,
     recent: Recent,
-    /// Mutexes that it owns.
-    held: Vec<Arc<Guarded>>,
+    /// Mutexes that it owns, by their ids: there may be very many.
+    held: BTreeMap<u64, Arc<Guarded>>,
     /// A task to be woken soon.
     ready: Option<Ready>,
     dice: Option<u64>,
@@ -63,7 +63,7 @@ impl Host {
             pending: Pending::Nothing,
             input,
             recent: Recent::default(),
-            held: Vec::new(),
+            held: BTreeMap::new(),
             ready: None,
             dice: None,
             memory: 0,
@@ -78,7 +78,7 @@ impl Host {
         if let Some(ready) = self.ready.take() {
             ready.wake();
         }
-        std::mem::take(&mut self.calls)
+        mem::take(&mut self.calls)
     }
 
     /// Whether the task waits for nothing but its next turn.
@@ -160,7 +160,8 @@ impl Host {
 impl Calls for Host {
     fn cost(&self, call: Call, arguments: &[u64; MAX_PARAMETERS]) -> u64 {
         let input = self.input.as_ref().map_or(0, |input| input.bytes().len());
-        price::of(call, arguments, input, &self.shared.options.limits)
+        let data = self.shared.module.data_bytes;
+        price::of(call, arguments, Sizes { input, data }, &self.shared.options.limits)
     }
 
     #[inline]
@@ -211,7 +212,7 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.give_up();
         let mut readies = Readies::default();
-        for mutex in self.held.drain(..) {
+        for mutex in mem::take(&mut self.held).into_values() {
             mutex.abandon(&self.shared.commons, self.own.id, &mut readies);
         }
         self.wake(readies);

@@ -32,7 +32,7 @@ impl Host {
 
     /// The mutex with this id: one that the task holds is found at once.
     fn mutex(&self, id: u64) -> Result<Arc<Guarded>, Code> {
-        if let Some(held) = self.held.iter().find(|held| held.id == id) {
+        if let Some(held) = self.held.get(&id) {
             return Ok(held.clone());
         }
         match self.shared.mutexes.find(id) {
@@ -53,7 +53,7 @@ impl Host {
         );
         match attempt {
             Attempt::Over(Code::Ok) => {
-                self.held.push(mutex);
+                self.held.insert(id, mutex);
                 Err(Code::Ok)
             }
             Attempt::Over(code) => Err(code),
@@ -72,7 +72,7 @@ impl Host {
         let code = mutex.unlock(&self.shared.commons, self.own.id, bytes, &mut readies);
         self.wake(readies);
         if code == Code::Ok {
-            self.held.retain(|held| held.id != id);
+            self.held.remove(&id);
         }
         Err(code)
     }

@@ -34,6 +34,8 @@ pub(crate) enum Pending {
 #[derive(Debug)]
 pub(crate) struct Selecting {
     pub(crate) watched: Vec<(Arc<Channel>, Ticket)>,
+    /// What was taken of the bytes in flight for it.
+    pub(crate) weight: usize,
     pub(crate) alarm: Option<Alarm>,
 }
 
@@ -116,7 +118,7 @@ impl Host {
         };
         match pending {
             Pending::Lock { mutex, .. } if matches!(outcome, Outcome::Bytes) => {
-                self.held.push(mutex);
+                self.held.insert(mutex.id, mutex);
             }
             // It will be used again.
             Pending::Send { channel, .. } | Pending::Receive { channel, .. } => {
@@ -143,7 +145,7 @@ impl Host {
         self.leave_lines(&pending);
         if let Pending::Lock { mutex, .. } = pending {
             // It may be ours without our knowing.
-            self.held.push(mutex);
+            self.held.insert(mutex.id, mutex);
         }
     }
 
@@ -159,6 +161,8 @@ impl Host {
                 for (channel, ticket) in &selecting.watched {
                     channel.leave_watchers(*ticket);
                 }
+                self.own.forget_channels();
+                self.shared.commons.in_flight.give_back(selecting.weight);
             }
             Pending::Lock { mutex, ticket, .. } => mutex.leave(*ticket),
         }

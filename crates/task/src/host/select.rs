@@ -15,6 +15,10 @@ use crate::{
     task::waiter::Waiter,
 };
 
+/// What a channel of a select that waits counts in the limit of bytes: a place in its line, and what
+/// is noted about it.
+const WEIGHT: usize = 64;
+
 impl Host {
     pub(super) fn select(
         &mut self,
@@ -58,9 +62,16 @@ impl Host {
     }
 
     fn wait_for_one(&mut self, channels: Vec<Arc<Channel>>, timeout: Option<Duration>) -> Called {
-        let own = &self.own;
+        let (own, in_flight) = (&self.own, &self.shared.commons.in_flight);
+        let weight = channels.len() * WEIGHT;
+        if !in_flight.take(weight) {
+            return Err(Code::Limit);
+        }
         own.note_channels(channels.iter().map(|channel| ChannelId::of(channel.id)).collect());
-        let epoch = own.wait.begin(timeout.is_some()).ok_or(Code::Cancelled)?;
+        let Some(epoch) = own.wait.begin(timeout.is_some()) else {
+            in_flight.give_back(weight);
+            return Err(Code::Cancelled);
+        };
         let mut watched: Vec<(Arc<Channel>, Ticket)> = Vec::with_capacity(channels.len());
         for (index, channel) in channels.into_iter().enumerate() {
             let waiter = Waiter { task: own.clone(), epoch };
@@ -74,17 +85,18 @@ impl Host {
             for (channel, ticket) in watched {
                 channel.leave_watchers(ticket);
             }
+            in_flight.give_back(weight);
             return Ok(Answer::Return(index as u64));
         }
         match timeout {
             // It stays counted: its timer wakes it.
             Some(timeout) => {
                 let alarm = Some(self.alarm(timeout));
-                self.pending = Pending::Select(Box::new(Selecting { watched, alarm }));
+                self.pending = Pending::Select(Box::new(Selecting { watched, weight, alarm }));
                 Ok(Answer::Wait)
             }
             None => {
-                let selecting = Selecting { watched, alarm: None };
+                let selecting = Selecting { watched, weight, alarm: None };
                 Ok(self.block(Pending::Select(Box::new(selecting))))
             }
         }

@@ -46,6 +46,8 @@ pub(crate) struct Module {
     pub(crate) imports: Vec<Call>,
     /// Its memory, if any. There is one at most. The maximum is never above the limit.
     pub(crate) memory: Option<MemorySize>,
+    /// Bytes of data that each new instance gets a copy of.
+    pub(crate) data_bytes: usize,
     /// Whether it has a start function.
     pub(crate) has_start: bool,
     /// Exported functions that take and return numbers.
@@ -134,6 +136,7 @@ impl Module {
             with_imported_memory: rewrite::with_imported_memory(&parts),
             imports: parts.imports.clone(),
             memory: parts.memory,
+            data_bytes: parts.data.iter().map(|(_, bytes)| bytes.len()).sum(),
             has_start: parts.start.is_some(),
             exports: parts.exported_functions(),
             table: table::functions(&parts),

@@ -13,7 +13,7 @@ use crate::{
     abi::Code,
     object::{
         Attempt, Commons,
-        line::{Line, Ticket},
+        line::{Line, Ticket, shrink},
         message::{Message, OVERHEAD},
     },
     sync::Mutex,
@@ -219,6 +219,7 @@ impl State {
                 return Some(Err(needed));
             }
             let message = self.buffer.pop_front()?;
+            shrink(&mut self.buffer);
             commons.in_flight.give_back(message.weight());
             if !self.senders.is_empty() {
                 self.refill(commons, ready);
@@ -260,5 +261,30 @@ impl State {
         for Watcher { waiter, index } in self.watchers.take_all() {
             ready.add(waiter.answer(&commons.counts, Outcome::Index(index), &[]));
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::{object::message::Allowance, program::counts::Counts};
+
+    /// No limit counts the room that a channel has kept.
+    #[test]
+    fn a_flood_that_was_drained_leaves_no_room_behind() {
+        let commons = Commons { counts: Counts::new(), in_flight: Allowance::new(usize::MAX) };
+        let channel = Channel::new(1, 10_000);
+        let mut readies = Readies::default();
+        for _ in 0..10_000 {
+            let sent = channel.send(&commons, b"", &mut readies, || None);
+            assert_eq!(sent, Attempt::Over(Code::Ok));
+        }
+        for _ in 0..10_000 {
+            let received = channel.receive(&commons, 0, &mut readies, |_| (), || None);
+            assert_eq!(received, (Attempt::Over(Code::Ok), false));
+        }
+        readies.wake_all();
+        let room = channel.state.lock().buffer.capacity();
+        assert!(room < 100, "room for {room}");
     }
 }

@@ -9,6 +9,18 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
+/// A queue with room for this many keeps it.
+const KEPT_MIN: usize = 64;
+
+/// Gives back what a queue needed when it was longer. No limit counts it, and a guest can have
+/// many queues. Half of it at a time, so that one that comes and goes does not do so each time.
+#[inline]
+pub(crate) fn shrink<T>(queue: &mut VecDeque<T>) {
+    if queue.capacity() > KEPT_MIN && queue.len() < queue.capacity() / 4 {
+        queue.shrink_to(queue.capacity() / 2);
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Line<T> {
     places: VecDeque<(u64, Option<T>)>,
@@ -41,6 +53,7 @@ impl<T> Line<T> {
     pub(crate) fn pop(&mut self) -> Option<T> {
         let (_, who) = self.places.pop_front()?;
         self.advance();
+        shrink(&mut self.places);
         debug_assert!(who.is_some(), "the first place of a line is not empty");
         who
     }
@@ -64,6 +77,7 @@ impl<T> Line<T> {
             self.places.retain(|(_, who)| who.is_some());
             self.empty = 0;
         }
+        shrink(&mut self.places);
         Some(who)
     }
 
@@ -113,6 +127,21 @@ mod tests {
             assert!(line.places.len() <= 3);
         }
         assert_eq!(line.pop(), Some(0));
+    }
+
+    #[test]
+    fn a_long_line_gives_its_memory_back_when_it_is_short_again() {
+        let mut line = Line::default();
+        for who in 0..10_000 {
+            line.push(who);
+        }
+        while line.pop().is_some() {}
+        assert!(line.places.capacity() < 100, "room for {}", line.places.capacity());
+        let tickets: Vec<Ticket> = (0..10_000).map(|who| line.push(who)).collect();
+        for ticket in tickets.into_iter().rev() {
+            line.leave(ticket);
+        }
+        assert!(line.places.capacity() < 100, "room for {}", line.places.capacity());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Commons {
     pub(crate) counts: Counts,
-    /// Bytes of messages, cells and inputs.
+    /// Bytes of messages, cells, inputs, and selects that wait.
     pub(crate) in_flight: Allowance,
 }
 

@@ -10,8 +10,8 @@
 //! one of our functions. A task that waits without a timer is live and not busy. WATCHED: somebody
 //! waits for all tasks to end.
 //!
-//! 1. Who ends a wait is counted as busy itself, and counts the one it has claimed before it leaves
-//!    the count or wakes it.
+//! 1. Who ends a wait is counted as busy itself, and counts the one it is about to claim before it
+//!    does: a task that is claimed may end at once, and takes itself out of the count.
 //! 2. A task leaves the busy ones when it is registered with all that it waits for. If it was claimed
 //!    before it leaves, it is counted twice for a moment.
 //! 3. So at 0 busy nobody can be claimed, except by someone who comes from outside and counts first:
@@ -22,9 +22,12 @@
 //! to leave releases, to take charge and to see the end acquire, and every step between is a
 //! read-modify-write, which prolongs the release sequences that it finds.
 
-use crate::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+use crate::{
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+    task::wait::Claim,
 };
 
 const BUSY: u64 = 1;
@@ -92,6 +95,19 @@ impl Counts {
     #[inline]
     pub(crate) fn enter(&self) {
         self.0.fetch_add(BUSY, Relaxed);
+    }
+
+    /// Claims somebody's wait, and counts them as busy if they were not. The caller is busy itself.
+    #[inline]
+    pub(crate) fn claim(&self, claim: impl FnOnce() -> Option<Claim>) -> Option<Claim> {
+        self.enter();
+        let claim = claim();
+        if claim.is_none_or(|claim| claim.timed) {
+            // There was nobody, or they are counted for their timer.
+            let verdict = self.leave();
+            debug_assert_eq!(verdict, Verdict::GoesOn, "who claims is not counted");
+        }
+        claim
     }
 
     /// Counts one less: it waits from now on, or goes back outside.

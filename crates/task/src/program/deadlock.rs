@@ -74,22 +74,37 @@ fn circle(tasks: &[DeadlockedTask]) -> Vec<TaskId> {
     Vec::new()
 }
 
+/// Whoever has this deals with a deadlock. It is counted as busy until it has.
+#[derive(Debug)]
+#[must_use = "who takes charge is counted as busy until all have failed"]
+pub(crate) struct Charge {
+    /// So many tasks had been spawned. Those who came later are no part of it.
+    spawned: u64,
+}
+
 /// Fails every task that waits, if the program is still stuck.
 #[cold]
 pub(crate) fn resolve(shared: &Shared) {
-    let counts = &shared.commons.counts;
-    if !counts.take_charge() {
-        return;
+    if let Some(charge) = take_charge(shared) {
+        fail_all(shared, charge);
     }
+}
+
+/// `None`: the program is not stuck any more, or somebody else deals with it.
+pub(crate) fn take_charge(shared: &Shared) -> Option<Charge> {
+    // Counted before, when nobody can have come who is no part of it.
+    let spawned = shared.registry.given_out();
+    shared.commons.counts.take_charge().then_some(Charge { spawned })
+}
+
+/// Fails all that are part of the deadlock, and lets go of the charge.
+pub(crate) fn fail_all(shared: &Shared, charge: Charge) {
+    let counts = &shared.commons.counts;
     let mut claimed = shared.registry.live();
-    claimed.retain(|task| {
-        let claim = task.wait.doom();
-        if claim.is_some_and(|claim| !claim.timed) {
-            counts.enter();
-        }
-        claim.is_some()
-    });
     // Somebody may have come from outside since, and have ended waits: then it is no deadlock of all.
+    claimed.retain(|task| {
+        task.id.get() <= charge.spawned && counts.claim(|| task.wait.doom()).is_some()
+    });
     let tasks = claimed.iter().map(|task| {
         let reason = task.reason();
         let on = match &reason {

@@ -122,10 +122,7 @@ impl Shared {
 
     /// Asks a task to end. The caller is counted as busy.
     pub(crate) fn cancel(&self, task: &Task) {
-        if let Some(claim) = task.wait.cancel() {
-            if !claim.timed {
-                self.commons.counts.enter();
-            }
+        if self.commons.counts.claim(|| task.wait.cancel()).is_some() {
             task.wait.deliver(Outcome::Code(Code::Cancelled), &[]);
             Ready(task.clone()).wake();
         }

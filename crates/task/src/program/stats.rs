@@ -34,7 +34,7 @@ pub struct Stats {
     pub channels: usize,
     /// Mutexes.
     pub mutexes: usize,
-    /// Bytes of messages, cells and inputs, as they count in the limit.
+    /// Bytes of messages, cells, inputs and selects that wait, as they count in the limit.
     pub bytes_in_flight: usize,
     /// Bytes of tasks' memories, as the guests see them.
     pub memory: usize,

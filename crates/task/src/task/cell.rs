@@ -79,6 +79,11 @@ impl TaskCell {
         self.reason.store(SELECT, Relaxed);
     }
 
+    /// Lets go of the list of channels. For the task itself, when it waits for them no more.
+    pub(crate) fn forget_channels(&self) {
+        *self.selected.lock() = Vec::new();
+    }
+
     /// What it waits for, or waited for last.
     pub(crate) fn reason(&self) -> BlockReason {
         match self.reason.load(Relaxed) {

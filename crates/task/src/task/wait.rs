@@ -107,9 +107,9 @@ impl Wait {
         self.claim_if(|word| word / EPOCH == epoch, 0)
     }
 
-    /// Claims whatever the task waits for, since it can never end.
+    /// Claims whatever the task waits for, since it can never end: one with a timer can.
     pub(crate) fn doom(&self) -> Option<Claim> {
-        self.claim_if(|_| true, DOOMED)
+        self.claim_if(|word| word & TIMED == 0, DOOMED)
     }
 
     /// The task claims its own wait. `None`: somebody else has.

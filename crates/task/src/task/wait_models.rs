@@ -62,20 +62,19 @@ impl World {
     /// Another task sends one, if the first waits for it.
     fn send(&self) -> bool {
         let epoch = self.line.lock().take();
-        let claim = epoch.and_then(|epoch| self.wait.claim(epoch));
-        self.answer(claim, Outcome::Value(1))
+        epoch.is_some_and(|epoch| self.answer(|| self.wait.claim(epoch), Outcome::Value(1)))
     }
 
     fn cancel(&self) -> bool {
         self.counts.enter();
-        let claimed = self.answer(self.wait.cancel(), Outcome::Code(Code::Cancelled));
+        let claimed = self.answer(|| self.wait.cancel(), Outcome::Code(Code::Cancelled));
         self.act(self.counts.leave());
         claimed
     }
 
-    fn answer(&self, claim: Option<Claim>, outcome: Outcome) -> bool {
+    fn answer(&self, claim: impl FnOnce() -> Option<Claim>, outcome: Outcome) -> bool {
+        let claim = self.counts.claim(claim);
         if claim.is_some() {
-            self.counts.enter();
             self.wait.deliver(outcome, &[]);
             self.woken.store(true, Release);
         }
@@ -86,7 +85,7 @@ impl World {
         if verdict == Verdict::Stuck && self.counts.take_charge() {
             assert_eq!(self.noted.load(Relaxed), 7, "it does not know what the task waits for");
             // Unless somebody has come from outside since, and has ended the wait. That one is counted.
-            let claimed = self.answer(self.wait.doom(), Outcome::Value(2));
+            let claimed = self.answer(|| self.wait.doom(), Outcome::Value(2));
             self.found.fetch_add(claimed.into(), Relaxed);
             let verdict = self.counts.leave();
             assert!(
@@ -206,6 +205,27 @@ fn ended_from_outside_while_somebody_looks_for_a_deadlock() {
         let (given_up, verdict) = ended.join().unwrap();
         assert_eq!(world.found.load(Relaxed), u64::from(!given_up));
         assert_eq!((verdict, world.counts.busy()), (Verdict::Finished, 0));
+    });
+}
+
+/// A task is ended while another one claims its wait. The other goes on, so that is no deadlock.
+#[test]
+fn ended_from_outside_while_another_claims_the_wait() {
+    loom::model(|| {
+        let world = World::new(2);
+        world.receive();
+        assert_eq!(world.counts.watch(), Verdict::GoesOn);
+        let ended = thread::spawn({
+            let world = world.clone();
+            move || {
+                world.give_up();
+                world.counts.end()
+            }
+        });
+        world.send();
+        assert_eq!(ended.join().unwrap(), Verdict::GoesOn);
+        assert_eq!(world.found.load(Relaxed), 0);
+        assert_eq!(world.counts.busy(), 1);
     });
 }
 

@@ -21,10 +21,7 @@ impl Waiter {
     /// Ends the wait with this outcome. `None`: somebody else has ended it, or the task is gone.
     #[inline]
     pub(crate) fn answer(self, counts: &Counts, outcome: Outcome, bytes: &[u8]) -> Option<Ready> {
-        let claim = self.task.wait.claim(self.epoch)?;
-        if !claim.timed {
-            counts.enter();
-        }
+        counts.claim(|| self.task.wait.claim(self.epoch))?;
         self.task.wait.deliver(outcome, bytes);
         Some(Ready(self.task))
     }

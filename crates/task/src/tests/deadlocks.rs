@@ -1,7 +1,11 @@
 //! Deadlocks: they are found, explained, and only they.
 
 use super::*;
-use crate::{id::TaskId, task::cell::BlockReason};
+use crate::{
+    id::TaskId,
+    program::{counts::Verdict, deadlock},
+    task::cell::BlockReason,
+};
 
 fn report(results: &[TaskResult]) -> String {
     match error(&results[0]) {
@@ -229,4 +233,31 @@ fn nobody_hears_of_the_end_of_another_first() {
             assert!(matches!(error(&result), TaskError::Deadlock(..)), "{result:?}");
         }
     }
+}
+
+/// Rust spawns tasks while somebody already deals with a deadlock: they are no part of it.
+#[test]
+fn those_who_come_while_a_deadlock_is_dealt_with_are_no_part_of_it() {
+    let mut simulation = simulation(1, 0);
+    let guests = Guests::new()
+        .add("stuck", |g, _| async move { g.receive(g.open(0).await, 0).await.unwrap_err().into() })
+        .add("sleeper", |g, _| async move {
+            g.sleep(1_000_000).await;
+            7
+        })
+        .add("awaiter", |g, task| async move { g.await_task(task).await.unwrap() });
+    let program = guests.load(&simulation, Options::default());
+    program.spawn("stuck", [0]).unwrap();
+    simulation.run();
+    let shared = program.shared();
+    assert_eq!(shared.commons.counts.watch(), Verdict::Stuck);
+    let charge = deadlock::take_charge(shared).expect("nobody else takes charge");
+    let sleeper = program.spawn("sleeper", [0]).unwrap();
+    program.spawn("awaiter", [sleeper.get() as i64]).unwrap();
+    simulation.run_for(Duration::from_micros(500));
+    deadlock::fail_all(shared, charge);
+    let results = simulation.block_on(program.finished()).unwrap();
+    assert_eq!(report(&results[..1]).lines().count(), 2);
+    assert_eq!((value(&results[1]), value(&results[2])), (7, 7));
+    assert_eq!(shared.commons.counts.busy(), 0);
 }

@@ -44,7 +44,10 @@ fn too_many_tasks_from_rust_are_refused_with_the_limit() {
     program.spawn("main", [0]).unwrap();
     let error = program.spawn("main", [0]).unwrap_err();
     assert_eq!(error, SpawnError::TooManyTasks(2));
-    assert_eq!(error.to_string(), "there are 2 tasks, and the limits allow no more");
+    assert_eq!(
+        error.to_string(),
+        "there are 2 tasks, and the limits allow no more: wait for some to end, or raise `limits.tasks`"
+    );
 }
 
 #[test]
@@ -214,4 +217,45 @@ fn a_flood_of_calls_uses_up_fuel() {
     let (program, results) = simulate(options, guests, 0);
     assert_eq!(error(&results[0]).to_string(), "out of fuel (in main)");
     assert!(program.stats().host_calls <= 1_000);
+}
+
+/// Each new task gets its own copy of what the module has as data.
+#[test]
+fn whoever_spawns_pays_for_the_data_of_the_new_task() {
+    let data = "x".repeat(1 << 20);
+    let text = format!(
+        r#"(module
+            (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+            (memory 17)
+            (data (i32.const 0) "{data}")
+            (table (export "table") 1 funcref)
+            (elem (i32.const 0) func $nothing)
+            (func $nothing (param i64))
+            (func (export "main") (result i64) (call $spawn (i32.const 0) (i64.const 0))))"#
+    );
+    let mut simulation = simulation(1, 0);
+    let module = wat::parse_str(text).unwrap();
+    let program = Program::load(&simulation, module, Options::default()).unwrap();
+    program.spawn("main", crate::NO_ARGUMENTS).unwrap();
+    let results = simulation.block_on(program.finished()).unwrap();
+    assert_eq!(results.len(), 2);
+    assert!(results[0].fuel > (1 << 20) / 16, "it has used {}", results[0].fuel);
+}
+
+/// A task that waits in a select has a place in the line of each channel.
+#[test]
+fn places_in_lines_of_a_select_are_counted() {
+    check_with(limited(|limits| limits.bytes_in_flight = 1_000), || {
+        Guests::new().add("main", |g, _| async move {
+            let channel = g.open(0).await;
+            for _ in 0..10 {
+                assert_eq!(g.select(&[channel; 10], 1_000).await, -2);
+            }
+            assert_eq!(g.select(&[channel; 100], 1_000).await, -7);
+            assert_eq!(g.select(&[channel; 100], 0).await, -2, "it does not wait");
+            g.close(channel).await;
+            assert_eq!(g.select(&[channel; 100], 1_000).await, 0);
+            0
+        })
+    });
 }

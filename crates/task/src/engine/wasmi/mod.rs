@@ -109,7 +109,8 @@ pub(super) fn prepare(module: &Module, options: &Options) -> Result<Wasmi, LoadE
 /// About how many bytes an instance costs while no task uses it.
 fn instance_bytes(module: &Module) -> usize {
     let memory = module.memory.map_or(0, |memory| memory.minimum as usize * PAGE);
-    let kept = if memory <= live::CLEARED_BY_HAND { memory } else { 0 };
+    // It is as new, so what is data has been written.
+    let kept = if memory <= live::CLEARED_BY_HAND { memory } else { module.data_bytes };
     let tables: usize = module.tables.iter().sum();
     BYTES + module.functions * BYTES_PER_FUNCTION + tables * size_of::<usize>() + kept
 }

@@ -65,6 +65,18 @@ fn host_is_asked_for_each_growth_once_and_may_refuse() {
     );
 }
 
+/// What is allowed is counted, and a growth that can not be is none.
+#[test]
+fn host_is_not_asked_for_more_than_the_maximum() {
+    let program = program(GROW);
+    let script = Script::new();
+    let asked = script.asked();
+    let mut task =
+        script::task(&*program, "grow", &[Value::I64(5)], script).expect("the first page is there");
+    assert_eq!(task.returned(), [Value::I64(-1)]);
+    assert_eq!(asked.all(), [Ask::Memory(0, PAGE)]);
+}
+
 #[test]
 fn task_whose_first_memory_is_refused_is_not_made() {
     let program = program(GROW);

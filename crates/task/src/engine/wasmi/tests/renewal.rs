@@ -2,12 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{program, task};
+use super::{super::instance_bytes, program, task};
 use crate::{
     engine::{
         Answer, Stepped,
         script::{self, Script},
     },
+    module::Module,
+    options::Limits,
     value::Value,
 };
 
@@ -206,4 +208,18 @@ fn many_threads_share_a_programs_instances() {
             });
         }
     });
+}
+
+/// Its pages stay with an instance that is kept, so they count in how many are.
+#[test]
+fn data_counts_in_what_an_instance_costs_that_is_kept() {
+    let bytes = |pages: usize, data: usize| {
+        let text =
+            format!(r#"(module (memory {pages}) (data (i32.const 0) "{}"))"#, "x".repeat(data));
+        let module = Module::read(&wat::parse_str(text).unwrap(), &Limits::default()).unwrap();
+        instance_bytes(&module)
+    };
+    assert!(bytes(17, 1 << 20) >= 1 << 20);
+    assert!(bytes(17, 100) < 20_000, "pages that were given back cost nothing");
+    assert_eq!(bytes(2, 100), bytes(2, 0), "it keeps all of its pages in any case");
 }
