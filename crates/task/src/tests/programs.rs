@@ -197,6 +197,6 @@ fn what_was_done_is_counted() {
     assert_eq!((stats.channels, stats.mutexes), (1, 1));
     assert_eq!(stats.bytes_in_flight, 2 * (32 + 10));
     assert_eq!(stats.host_calls, 7);
-    assert!(stats.switches >= 4 && stats.fuel > 4_000, "{stats:?}");
+    assert!(stats.switches >= 4 && stats.fuel > 1_000, "{stats:?}");
     assert_eq!(stats.memory, 0);
 }
