@@ -34,7 +34,14 @@ pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
 
 /// One of our own commands, as a step with its own log.
 pub(crate) fn ourselves<const N: usize>(arguments: [&str; N]) -> Result<Command> {
-    let mut command = Command::new(env::current_exe()?);
+    // Building the workspace may put another build of us in our place. Linux then says so in the
+    // path, and what is there now does the same.
+    let program = env::current_exe()?.into_os_string();
+    let program = match program.to_str().and_then(|path| path.strip_suffix(" (deleted)")) {
+        Some(path) => path.into(),
+        None => program,
+    };
+    let mut command = Command::new(program);
     command.current_dir(root()).args(arguments);
     Ok(command)
 }

@@ -1,5 +1,9 @@
 //! Guests that go on calling while what they call is being closed.
 
+use std::sync::mpsc;
+
+use task::LogSink;
+
 use super::*;
 
 /// Waits for ever in each call that can wait, again and again, whatever the answer is.
@@ -54,6 +58,7 @@ fn a_guest_that_is_asked_to_end_is_told_so_in_every_call() {
         (elem (i32.const 0) $never)
         (func $never (param i64) (result i64) (unreachable))
         (func (export "main") (result i64) (local $channel i64) (local $codes i64)
+            (call $log (i32.const 2) (i32.const 0) (i32.const 0))
             (local.set $channel (call $chan_open (i32.const 0)))
             (local.set $codes
                 (i64.extend_i32_s (call $chan_recv
@@ -81,9 +86,13 @@ fn a_guest_that_is_asked_to_end_is_told_so_in_every_call() {
             (local.get $codes))"#;
     for engine in engines() {
         let street = Street::new(engine);
-        let program = street.load(&module(guest), |_| ()).unwrap();
+        let (begun, begins) = mpsc::channel();
+        let log = LogSink::new(move |_| begun.send(()).unwrap());
+        let program = street.load(&module(guest), |options| options.log = log).unwrap();
         // Task 1 is only there to be awaited: it waits too.
         let tasks = [(); 2].map(|()| program.spawn("main", NO_ARGUMENTS).unwrap());
+        // One that has not begun is asked nothing.
+        tasks.iter().for_each(|_| begins.recv().unwrap());
         street.neighbour_finishes();
         assert!(program.cancel(tasks[1]));
         // The other one would be found in a deadlock otherwise.

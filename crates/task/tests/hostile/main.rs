@@ -97,6 +97,7 @@ impl Street {
         let runtime = Runtime::builder().workers(WORKERS).build().unwrap();
         let mut options = Options::default();
         options.engine = engine;
+        options.limits.jit_tasks = 2;
         let neighbour = Program::load(&runtime, module(NEIGHBOUR), options).unwrap();
         neighbour.spawn("main", [ROUNDS]).unwrap();
         Street { neighbour, runtime, engine }
@@ -106,6 +107,8 @@ impl Street {
     fn options(&self, change: impl FnOnce(&mut Options)) -> Options {
         let mut options = Options::default();
         options.engine = self.engine;
+        // Places for tasks are reserved, and tests run side by side.
+        options.limits.jit_tasks = 1_000;
         change(&mut options);
         options
     }
