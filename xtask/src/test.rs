@@ -27,6 +27,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut actors = shell::cargo(["clippy", "--package", "benches-compare", "--all-targets"]);
     actors.args(["--features", "actors", "--", "-D", "warnings"]);
     steps.run("clippy, actors", LIMIT, actors);
+    jit(&mut steps);
     deny(&mut steps);
     steps.run("models: loom", LONG_LIMIT, models::loom(None));
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
@@ -44,6 +45,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         long(&mut steps);
     }
     steps.finish()
+}
+
+/// The second engine, which is large: it is built here only.
+fn jit(steps: &mut Steps) {
+    const WITH_JIT: [&str; 4] =
+        ["--package", "shiftwork-task", "--features", "shiftwork-task/jit,shiftwork-cli/jit"];
+    let mut clippy = shell::cargo(["clippy", "--package", "shiftwork-cli", "--all-targets"]);
+    clippy.args(WITH_JIT).args(["--", "-D", "warnings"]);
+    steps.run("clippy, jit", LONG_LIMIT, clippy);
+    let mut tests = shell::cargo(["test", "--package", "shiftwork-cli", "--lib", "--tests"]);
+    tests.args(WITH_JIT).arg("--no-fail-fast");
+    steps.run("tests, jit", LONG_LIMIT, tests);
 }
 
 fn long(steps: &mut Steps) {

@@ -1,0 +1,337 @@
+//! Does every engine that this build has behave the same to the one who runs a program?
+
+use std::sync::{Arc, Mutex};
+
+use kernel::Runtime;
+use task::{
+    EngineKind, LogSink, NO_ARGUMENTS, Options, Program, Scheduler, TaskError, TaskResult,
+    TrapKind, Value,
+};
+
+/// Runs a test on each engine.
+fn on_each_engine(test: impl Fn(Options)) {
+    let jit = cfg!(feature = "jit").then_some(EngineKind::Wasmtime);
+    for engine in [EngineKind::Wasmi].into_iter().chain(jit) {
+        println!("{engine:?}");
+        let mut options = Options::default();
+        options.engine = engine;
+        options.num_workers = Some(2);
+        // Places are reserved when a program is loaded: no more than most of these need.
+        options.limits.jit_tasks = 200;
+        test(options);
+    }
+}
+
+fn scheduler(wat: &str, options: Options) -> Scheduler {
+    let module = wat::parse_str(wat).expect("the guest is good WAT");
+    Scheduler::new(module, options).expect("the program is loaded")
+}
+
+/// Runs `main` and all that it spawns.
+fn run(wat: &str, options: Options) -> Vec<TaskResult> {
+    let scheduler = scheduler(wat, options);
+    scheduler.spawn("main", NO_ARGUMENTS).expect("there is a main");
+    scheduler.run().expect("this is no turn")
+}
+
+#[track_caller]
+fn number(result: &TaskResult) -> i64 {
+    match result.outcome.as_deref() {
+        Ok([Value::I64(number)]) => *number,
+        other => panic!("{other:?} instead of a number"),
+    }
+}
+
+#[track_caller]
+fn trap_kind(result: &TaskResult) -> TrapKind {
+    match &result.outcome {
+        Err(TaskError::Trap(trap)) => trap.kind,
+        other => panic!("{other:?} instead of a trap"),
+    }
+}
+
+#[test]
+fn a_thousand_children_are_awaited() {
+    on_each_engine(|mut options| {
+        options.limits.jit_tasks = 1_001;
+        let results = run(
+            r#"(module
+                (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+                (import "shiftwork" "await" (func $await (param i64 i32) (result i32)))
+                (memory 1)
+                (table (export "table") 1 funcref)
+                (elem (i32.const 0) func $square)
+                (func $square (param i64) (result i64) (i64.mul (local.get 0) (local.get 0)))
+                (func (export "main") (result i64) (local $i i64) (local $sum i64)
+                    (loop $more
+                        (local.set $i (i64.add (local.get $i) (i64.const 1)))
+                        (i64.store (i32.wrap_i64 (i64.shl (local.get $i) (i64.const 3)))
+                            (call $spawn (i32.const 0) (local.get $i)))
+                        (br_if $more (i64.lt_u (local.get $i) (i64.const 1000))))
+                    (loop $more
+                        (drop (call $await
+                            (i64.load (i32.wrap_i64 (i64.shl (local.get $i) (i64.const 3))))
+                            (i32.const 0)))
+                        (local.set $sum (i64.add (local.get $sum) (i64.load (i32.const 0))))
+                        (br_if $more (i64.ne (i64.const 0)
+                            (local.tee $i (i64.sub (local.get $i) (i64.const 1))))))
+                    (local.get $sum)))"#,
+            options,
+        );
+        assert_eq!(results.len(), 1_001);
+        assert_eq!(number(&results[0]), (1..=1_000).map(|i| i * i).sum::<i64>());
+    });
+}
+
+#[test]
+fn two_tasks_play_ping_pong_over_channels() {
+    on_each_engine(|options| {
+        let results = run(
+            r#"(module
+                (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+                (import "shiftwork" "chan_open" (func $open (param i32) (result i64)))
+                (import "shiftwork" "chan_send" (func $send (param i64 i32 i32) (result i32)))
+                (import "shiftwork" "chan_recv" (func $recv (param i64 i32 i32 i32) (result i32)))
+                (import "shiftwork" "chan_close" (func $close (param i64) (result i32)))
+                (memory 1)
+                (table (export "table") 1 funcref)
+                (elem (i32.const 0) func $pong)
+                ;; Channels are numbered in their order: pings go over one, pongs over the next.
+                (func $pong (param $pings i64) (result i64)
+                    (loop $more
+                        (if (call $recv (local.get $pings) (i32.const 0) (i32.const 8) (i32.const 8))
+                            (then (return (i64.load (i32.const 0)))))
+                        (i64.store (i32.const 0) (i64.add (i64.load (i32.const 0)) (i64.const 1)))
+                        (drop (call $send (i64.add (local.get $pings) (i64.const 1))
+                            (i32.const 0) (i32.const 8)))
+                        (br $more))
+                    (unreachable))
+                (func (export "main") (result i64) (local $pings i64) (local $pongs i64)
+                    (local.set $pings (call $open (i32.const 0)))
+                    (local.set $pongs (call $open (i32.const 1)))
+                    (drop (call $spawn (i32.const 0) (local.get $pings)))
+                    (loop $more
+                        (drop (call $send (local.get $pings) (i32.const 0) (i32.const 8)))
+                        (drop (call $recv (local.get $pongs)
+                            (i32.const 0) (i32.const 8) (i32.const 8)))
+                        (br_if $more (i64.lt_u (i64.load (i32.const 0)) (i64.const 5000))))
+                    (drop (call $close (local.get $pings)))
+                    (i64.load (i32.const 0))))"#,
+            options,
+        );
+        assert_eq!([number(&results[0]), number(&results[1])], [5_000, 5_000]);
+    });
+}
+
+const BAD: &str = r#"
+    (module
+        (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+        (import "shiftwork" "await" (func $await (param i64 i32) (result i32)))
+        (import "shiftwork" "yield_now" (func $yield_now))
+        (import "shiftwork" "chan_open" (func $open (param i32) (result i64)))
+        (import "shiftwork" "chan_recv" (func $recv (param i64 i32 i32 i32) (result i32)))
+        (memory 1)
+        (table (export "table") 4 funcref)
+        (elem (i32.const 0) func $divide $deep $bomb $wait)
+        (func $divide (param i64) (result i64)
+            (i64.div_u (i64.const 1) (i64.sub (local.get 0) (local.get 0))))
+        (func $deep (param i64) (result i64)
+            (i64.add (call $deep (local.get 0)) (i64.const 1)))
+        (func $bomb (param $generations i64) (result i64)
+            (if (i64.eqz (local.get $generations)) (then (return (i64.const 0))))
+            (local.set $generations (i64.sub (local.get $generations) (i64.const 1)))
+            (drop (call $spawn (i32.const 2) (local.get $generations)))
+            (call $spawn (i32.const 2) (local.get $generations)))
+        (func $wait (param i64) (result i64)
+            (i64.extend_i32_s
+                (call $recv (call $open (i32.const 1)) (i32.const 0) (i32.const 8) (i32.const 8))))
+        (func (export "fails") (param i32) (result i64)
+            (i64.extend_i32_u
+                (call $await (call $spawn (local.get 0) (i64.const 7)) (i32.const 0))))
+        (func (export "bomb") (result i64) (call $bomb (i64.const 12)))
+        (func (export "wait") (result i64) (call $wait (i64.const 0)))
+        (func (export "spin") (loop $again (br $again)))
+        (func (export "swap") (loop $again (call $yield_now) (br $again)))
+        (func (export "grow") (result i64)
+            (loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
+            (i64.extend_i32_u (memory.size)))
+        (func (export "quick") (result i64) (i64.const 1)))
+"#;
+
+#[test]
+fn a_trap_fails_one_task_and_its_awaiter_is_told() {
+    on_each_engine(|options| {
+        for (index, kind) in [(0, TrapKind::DivisionByZero), (1, TrapKind::StackOverflow)] {
+            let scheduler = scheduler(BAD, options.clone());
+            scheduler.spawn("fails", [index]).unwrap();
+            let results = scheduler.run().unwrap();
+            assert_eq!(number(&results[0]), 3);
+            assert_eq!(trap_kind(&results[1]), kind);
+        }
+    });
+}
+
+#[test]
+fn endless_loops_on_every_worker_let_others_finish() {
+    on_each_engine(|options| {
+        let scheduler = scheduler(BAD, options);
+        let endless: Vec<_> = ["spin", "spin", "swap"]
+            .map(|function| scheduler.spawn(function, NO_ARGUMENTS).unwrap())
+            .into();
+        let program = scheduler.program();
+        let runtime = program.runtime().clone();
+        for _ in 0..100 {
+            let quick = program.spawn("quick", NO_ARGUMENTS).unwrap();
+            let mut end = runtime.spawn(program.task(quick)).unwrap();
+            assert_eq!(number(&end.join().unwrap().unwrap()), 1);
+        }
+        for task in endless {
+            assert!(program.cancel(task));
+        }
+        let results = scheduler.run().unwrap();
+        for result in &results[..3] {
+            assert_eq!(result.outcome, Err(TaskError::Cancelled));
+        }
+    });
+}
+
+/// In whatever order they run, the tasks of twelve generations do not find room for eight.
+#[test]
+fn a_spawn_bomb_is_stopped_by_the_limit() {
+    on_each_engine(|mut options| {
+        options.limits.tasks = 8;
+        let scheduler = scheduler(BAD, options);
+        scheduler.spawn("bomb", NO_ARGUMENTS).unwrap();
+        let results = scheduler.run().unwrap();
+        assert!(results.iter().any(|result| number(result) == -7), "none was refused");
+        assert_eq!(scheduler.program().stats().live_max, 8);
+    });
+}
+
+#[test]
+fn memory_grows_to_the_limit_of_the_task_or_of_the_program() {
+    on_each_engine(|mut options| {
+        options.limits.task_memory = 10 << 16;
+        options.limits.program_memory = 10 << 16;
+        let scheduler = scheduler(BAD, options);
+        scheduler.spawn("grow", NO_ARGUMENTS).unwrap();
+        assert_eq!(number(&scheduler.run().unwrap()[0]), 10);
+        // What it had is free again.
+        scheduler.spawn("grow", NO_ARGUMENTS).unwrap();
+        assert_eq!(number(&scheduler.run().unwrap()[1]), 10);
+    });
+}
+
+#[test]
+fn fuel_ends_a_task_that_does_not() {
+    on_each_engine(|mut options| {
+        options.fuel = Some(250_000);
+        let scheduler = scheduler(BAD, options);
+        for function in ["spin", "swap"] {
+            scheduler.spawn(function, NO_ARGUMENTS).unwrap();
+        }
+        for result in scheduler.run().unwrap() {
+            assert_eq!(trap_kind(&result), TrapKind::OutOfFuel);
+            assert!((250_000..260_000).contains(&result.fuel), "{} used", result.fuel);
+        }
+    });
+}
+
+#[test]
+fn a_deadlock_is_found() {
+    on_each_engine(|options| {
+        let scheduler = scheduler(BAD, options);
+        for _ in 0..100 {
+            scheduler.spawn("wait", NO_ARGUMENTS).unwrap();
+        }
+        let results = scheduler.run().unwrap();
+        assert_eq!(results.len(), 100);
+        for result in results {
+            assert!(matches!(result.outcome, Err(TaskError::Deadlock(..))), "{result:?}");
+        }
+    });
+}
+
+/// Suspended in the middle of a call or a loop, or not begun: nothing is left to run.
+#[test]
+fn a_program_is_dropped_while_its_tasks_run() {
+    on_each_engine(|options| {
+        let module = wat::parse_str(BAD).unwrap();
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        for _ in 0..5 {
+            let program = Program::load(&runtime, &module, options.clone()).unwrap();
+            for function in ["wait", "spin", "swap", "quick"] {
+                program.spawn(function, NO_ARGUMENTS).unwrap();
+            }
+        }
+        let scheduler = scheduler(BAD, options);
+        scheduler.spawn("wait", NO_ARGUMENTS).unwrap();
+        scheduler.spawn("spin", NO_ARGUMENTS).unwrap();
+        scheduler.shutdown();
+        runtime.shutdown_background();
+    });
+}
+
+#[test]
+fn the_same_seed_gives_the_same_interleaving() {
+    const TALK: &str = r#"
+        (module
+            (import "shiftwork" "log" (func $log (param i32 i32 i32)))
+            (import "shiftwork" "sleep" (func $sleep (param i64)))
+            (import "shiftwork" "random" (func $random (param i32 i32)))
+            (memory 1)
+            (func (export "main") (param $letter i32) (local $round i32)
+                (loop $more
+                    (call $random (i32.const 0) (i32.const 1))
+                    (i32.store8 (i32.const 1)
+                        (i32.add (i32.const 97) (i32.rem_u (i32.load8_u (i32.const 0)) (i32.const 26))))
+                    (i32.store8 (i32.const 2) (local.get $letter))
+                    (call $log (i32.const 2) (i32.const 1) (i32.const 2))
+                    (call $sleep (i64.extend_i32_u (i32.load8_u (i32.const 0))))
+                    (br_if $more (i32.lt_u
+                        (local.tee $round (i32.add (local.get $round) (i32.const 1)))
+                        (i32.const 10))))))"#;
+    fn talk(mut options: Options, seed: u64) -> Vec<String> {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        options.log = LogSink::new({
+            let lines = lines.clone();
+            move |line| lines.lock().unwrap().push(line.text.to_owned())
+        });
+        let mut simulation = Runtime::builder().workers(2).simulate(seed).unwrap();
+        let program = Program::load(&simulation, wat::parse_str(TALK).unwrap(), options).unwrap();
+        for letter in "ABCDE".bytes() {
+            program.spawn("main", [i64::from(letter)]).unwrap();
+        }
+        simulation.block_on(program.finished()).unwrap();
+        std::mem::take(&mut *lines.lock().unwrap())
+    }
+    on_each_engine(|options| {
+        for seed in 0..3 {
+            let first = talk(options.clone(), seed);
+            assert_eq!(first.len(), 50);
+            assert_eq!(first, talk(options.clone(), seed));
+            assert_ne!(first, talk(options.clone(), seed + 100));
+        }
+    });
+}
+
+/// Only one engine has places; a task that finds none fails, and the others go on.
+#[cfg(feature = "jit")]
+#[test]
+fn a_task_without_a_place_fails_alone() {
+    let mut options = Options::default();
+    options.engine = EngineKind::Wasmtime;
+    options.num_workers = Some(2);
+    options.limits.jit_tasks = 10;
+    let scheduler = scheduler(BAD, options);
+    for _ in 0..15 {
+        scheduler.spawn("wait", NO_ARGUMENTS).unwrap();
+    }
+    let results = scheduler.run().unwrap();
+    let (waited, refused): (Vec<_>, Vec<_>) =
+        results.iter().partition(|result| matches!(result.outcome, Err(TaskError::Deadlock(..))));
+    assert_eq!((waited.len(), refused.len()), (10, 5));
+    for result in refused {
+        assert_eq!(trap_kind(result), TrapKind::Limit);
+    }
+}
