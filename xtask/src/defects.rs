@@ -67,7 +67,8 @@ impl Defect {
 
 pub(crate) fn run(only: Option<&str>) -> Result<()> {
     let mut defects = read_all(&shell::root().join("xtask/defects"))?;
-    defects.retain(|defect| only.is_none_or(|only| defect.name.contains(only)));
+    let name = |defect: &Defect| format!("{}/{}", defect.subject, defect.name);
+    defects.retain(|defect| only.is_none_or(|only| name(defect).contains(only)));
     if defects.is_empty() {
         bail!("there is no such defect in xtask/defects");
     }

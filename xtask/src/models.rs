@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Seed each known defect in turn, and demand that its test fails
     #[arg(long)]
     defects: bool,
-    /// Only models, places or defects whose name contains this
+    /// Only models, places (`crate/file`) or defects (`crate/name`) whose name contains this
     #[arg(long, value_name = "SUBSTR")]
     only: Option<String>,
     /// With --weaken: write the table into docs/architecture.md, between its markers
