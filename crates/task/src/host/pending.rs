@@ -135,13 +135,9 @@ impl Host {
         if matches!(pending, Pending::Nothing | Pending::Yield) {
             return;
         }
-        // It goes on, to end, and is counted before it ends its own wait: as whoever ends one is.
-        let counts = &self.shared.commons.counts;
-        counts.enter();
-        if self.own.wait.claim_own().is_none_or(|claim| claim.timed) {
-            // It was counted already, for its timer or by whoever has claimed it.
-            self.shared.act(counts.leave());
-        }
+        // It goes on, to end. If it is not counted yet, for its timer or by whoever has claimed it, it
+        // is from here on.
+        self.shared.commons.counts.claim(|| self.own.wait.claim_own());
         self.leave_lines(&pending);
         if let Pending::Lock { mutex, .. } = pending {
             // It may be ours without our knowing.

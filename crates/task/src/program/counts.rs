@@ -97,7 +97,8 @@ impl Counts {
         self.0.fetch_add(BUSY, Relaxed);
     }
 
-    /// Claims somebody's wait, and counts them as busy if they were not. The caller is busy itself.
+    /// Claims a wait, and counts whose it is as busy if they were not. The caller is busy itself, or
+    /// claims its own wait.
     #[inline]
     pub(crate) fn claim(&self, claim: impl FnOnce() -> Option<Claim>) -> Option<Claim> {
         self.enter();

@@ -95,6 +95,12 @@ pub(crate) fn spawn(shared: &Arc<Shared>, birth: Birth) -> Result<TaskId, Refuse
     if shared.registry.is_closing() {
         return Err(Refused::Closing);
     }
+    launch(shared, birth)
+}
+
+/// As `spawn`, whether or not the program is being shut down meanwhile: then the task ends in its first
+/// turn.
+pub(crate) fn launch(shared: &Arc<Shared>, birth: Birth) -> Result<TaskId, Refused> {
     let counts = &shared.commons.counts;
     let live = counts.add(shared.tasks_max()).ok_or(Refused::Limit)?;
     shared.tally.live(live);

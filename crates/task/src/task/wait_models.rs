@@ -96,14 +96,9 @@ impl World {
         }
     }
 
-    /// The task is ended from outside while it waits.
+    /// The task is ended from outside while it waits. False: somebody has claimed its wait.
     fn give_up(&self) -> bool {
-        self.counts.enter();
-        let given_up = self.wait.claim_own().is_some();
-        if !given_up {
-            self.act(self.counts.leave());
-        }
-        given_up
+        self.counts.claim(|| self.wait.claim_own()).is_some()
     }
 
     /// How the wait has ended. Whoever was not woken has no outcome.

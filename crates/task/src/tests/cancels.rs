@@ -1,7 +1,13 @@
 //! Cancellation and shutdown: whoever waits is told, whoever does not end is ended.
 
 use super::*;
-use crate::{id::TaskId, program::inspect::TaskState};
+use crate::{
+    id::TaskId,
+    program::{
+        inspect::TaskState,
+        spawn::{self, Arguments, Birth},
+    },
+};
 
 /// One that waits in each way there is, and says what it was answered.
 fn waiters() -> Guests {
@@ -170,6 +176,20 @@ fn shut_down_then_all_end_and_none_begins() {
             assert_eq!(program.spawn("sleep", [0]), Err(crate::SpawnError::ShutDown));
         }
     }
+}
+
+/// The program is shut down after the spawn has looked, and before its task is entered.
+#[test]
+fn shut_down_in_the_middle_of_a_spawn_then_the_task_never_begins() {
+    let mut simulation = simulation(1, 0);
+    let guests = Guests::new().add("main", |_, _| async { panic!("it began") });
+    let program = guests.load(&simulation, Options::default());
+    program.shutdown();
+    let arguments = Arguments::One(0);
+    let birth = Birth { function: 0, arguments, input: None };
+    let id = spawn::launch(program.shared(), birth).unwrap();
+    let result = simulation.block_on(program.task(id)).unwrap().unwrap();
+    assert_eq!(*error(&result), TaskError::Cancelled);
 }
 
 /// One spawns without end while the program is shut down: whoever came too late for the list ends too.
