@@ -62,6 +62,7 @@
 //! secrets.
 
 mod abi;
+mod demangle;
 mod engine;
 mod error;
 mod host;

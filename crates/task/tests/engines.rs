@@ -222,6 +222,34 @@ fn memory_grows_to_the_limit_of_the_task_or_of_the_program() {
     });
 }
 
+/// As compilers write them: Rust's old mangling, its new one, and that of C++.
+#[test]
+fn a_trap_names_its_function_as_people_write_it() {
+    on_each_engine(|options| {
+        let jit = options.engine == EngineKind::Wasmtime;
+        let results = run(
+            r#"(module
+                (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+                (table (export "table") 3 funcref)
+                (elem (i32.const 0) func 2 3 4)
+                (func (export "main") (result i64)
+                    (drop (call $spawn (i32.const 0) (i64.const 0)))
+                    (drop (call $spawn (i32.const 1) (i64.const 0)))
+                    (call $spawn (i32.const 2) (i64.const 0)))
+                (func (@name "_ZN5guest4work17h0123456789abcdefE") (param i64) (unreachable))
+                (func (@name "_RNvCs1234_5guest4rest") (param i64) (unreachable))
+                (func (@name "_Z4playl") (param i64) (unreachable)))"#,
+            options,
+        );
+        for (result, name) in results[1..].iter().zip(["guest::work", "guest::rest", "play(long)"])
+        {
+            let Err(TaskError::Trap(trap)) = &result.outcome else { panic!("{result:?}") };
+            assert_eq!((&*result.func, trap.function.as_deref()), (name, Some(name)));
+            assert_eq!(trap.backtrace.first().map(String::as_str), jit.then_some(name));
+        }
+    });
+}
+
 #[test]
 fn fuel_ends_a_task_that_does_not() {
     on_each_engine(|mut options| {

@@ -1,7 +1,7 @@
 //! What is accepted, what is refused and how that is said, and what the engines get.
 
 use super::*;
-use crate::abi::IMPORTS;
+use crate::{abi::IMPORTS, demangle::NAME_MAX};
 
 fn read(text: &str) -> Result<Module, LoadError> {
     read_within(text, &Limits::default())
@@ -111,6 +111,19 @@ fn functions_without_a_name_are_called_by_their_export_or_their_number() {
     let names: Vec<String> =
         module.table.unwrap().functions.iter().flatten().map(|it| it.0.clone()).collect();
     assert_eq!(names, ["func[0]", "exported", "func[2]"]);
+}
+
+/// Both manglings of Rust, and that of C++; a name of its own kind stays as it is.
+#[test]
+fn names_of_functions_in_the_table_are_as_people_write_them() {
+    let text = r#"(module (table (export "table") 4 funcref) (elem (i32.const 0) func 0 1 2 3)
+        (func (@name "_ZN5guest4work17h0123456789abcdefE"))
+        (func (@name "_RNvCs1234_5guest4rest"))
+        (func (@name "_Z3addii"))
+        (func (@name "assembly/index/main")))"#;
+    let functions = read(text).unwrap().table.unwrap().functions;
+    let names: Vec<&str> = functions.iter().flatten().map(|function| &*function.0).collect();
+    assert_eq!(names, ["guest::work", "guest::rest", "add(int, int)", "assembly/index/main"]);
 }
 
 #[test]
@@ -467,7 +480,7 @@ fn long_names_are_cut_and_broken_names_are_left() {
             (func (@name "{name}")))"#
     );
     let functions = read(&text).unwrap().table.unwrap().functions;
-    assert_eq!(functions[0].as_ref().unwrap().0, "é".repeat(limits::NAME / 2));
+    assert_eq!(functions[0].as_ref().unwrap().0, "é".repeat(NAME_MAX));
 
     let mut bytes = wat::parse_str(
         r#"(module (table (export "table") 1 funcref) (elem (i32.const 0) func 0) (func))"#,

@@ -24,6 +24,7 @@ use crate::{
         registry::Awaiter,
         shared::Shared,
         spawn::Birth,
+    demangle::readable,
         stats::TurnTally,
     },
     task::{
@@ -100,7 +101,7 @@ impl TaskBody {
 
     /// Says where a trap happened, if the engine did not: at least which function the task began with.
     fn locate(&self, own: &TaskCell, mut trap: Trap) -> Trap {
-        trap.function.get_or_insert_with(|| self.shared.function_name(own.function));
+        trap.function.get_or_insert_with(|| readable(&self.shared.function_name(own.function)));
         trap
     }
 
