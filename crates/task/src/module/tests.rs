@@ -89,11 +89,11 @@ fn everything_of_a_good_module_is_found() {
         ]
     );
 
-    assert_eq!(module.renewal.globals, [0, 2]);
-    assert!(module.renewal.possible);
-    assert!(!module.renewal.keeps_data);
+    assert_eq!(module.code.renewal.globals, [0, 2]);
+    assert!(module.code.renewal.possible);
+    assert!(!module.code.renewal.keeps_data);
     let data: Vec<(usize, &[u8])> =
-        module.renewal.data.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
+        module.code.renewal.data.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
     assert_eq!(data, [(8, &b"eight"[..]), (18, b"eighteen")]);
 }
 
@@ -183,7 +183,7 @@ fn what_the_engines_get_is_valid_and_has_the_limits_in_it() {
         lines
     };
     assert_eq!(
-        shown(&module.bytes),
+        shown(&module.code.bytes),
         [
             "import spawn",
             "import log",
@@ -202,7 +202,7 @@ fn what_the_engines_get_is_valid_and_has_the_limits_in_it() {
         ]
     );
     assert_eq!(
-        shown(&module.with_imported_memory),
+        shown(&module.code.with_imported_memory),
         [
             "import spawn",
             "import log",
@@ -413,8 +413,8 @@ fn every_prefix_of_a_module_is_refused_or_is_a_module() {
     let mut accepted = 0;
     for end in 0..bytes.len() {
         if let Ok(module) = Module::read(&bytes[..end], &Limits::default()) {
-            wasmparser::validate(&module.bytes).unwrap();
-            wasmparser::validate(&module.with_imported_memory).unwrap();
+            wasmparser::validate(&module.code.bytes).unwrap();
+            wasmparser::validate(&module.code.with_imported_memory).unwrap();
             accepted += 1;
         }
     }
@@ -430,8 +430,8 @@ fn every_flipped_bit_is_refused_or_gives_a_module() {
             let mut broken = bytes.clone();
             broken[at] ^= 1 << bit;
             if let Ok(module) = Module::read(&broken, &Limits::default()) {
-                wasmparser::validate(&module.bytes).unwrap();
-                wasmparser::validate(&module.with_imported_memory).unwrap();
+                wasmparser::validate(&module.code.bytes).unwrap();
+                wasmparser::validate(&module.code.with_imported_memory).unwrap();
             }
         }
     }
@@ -444,7 +444,7 @@ fn code_that_changes_more_than_memory_and_globals_is_seen() {
             r#"(module (memory 1) (table 2 funcref) (data $d "x") (elem $e func 0)
                 (func {body}))"#
         );
-        read(&text).unwrap().renewal
+        read(&text).unwrap().code.renewal
     };
     for body in [
         "(table.set (i32.const 0) (ref.null func))",
@@ -469,7 +469,7 @@ fn code_that_changes_more_than_memory_and_globals_is_seen() {
     assert!(renewal("(memory.init $d (i32.const 0) (i32.const 0) (i32.const 1))").keeps_data);
     assert!(!renewal("").keeps_data);
     let reference = "(module (global (mut funcref) (ref.null func)))";
-    assert!(!read(reference).unwrap().renewal.possible);
+    assert!(!read(reference).unwrap().code.renewal.possible);
 }
 
 #[test]

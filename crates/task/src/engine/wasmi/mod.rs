@@ -86,9 +86,10 @@ enum Began {
 /// If wasmi will not have it.
 pub(super) fn prepare(module: &Module, options: &Options) -> Result<Wasmi, LoadError> {
     let engine = wasmi::Engine::new(&config(&options.limits));
-    let compiled = wasmi::Module::new(&engine, &module.with_imported_memory).map_err(|error| {
-        LoadError::Unsupported(format!("something that wasmi does not take ({error})"))
-    })?;
+    let compiled =
+        wasmi::Module::new(&engine, &module.code.with_imported_memory).map_err(|error| {
+            LoadError::Unsupported(format!("something that wasmi does not take ({error})"))
+        })?;
     let by_name =
         (0..).zip(&module.exports).map(|(place, (name, _))| (name.clone(), place)).collect();
     Ok(Wasmi(Arc::new(Program {
@@ -101,7 +102,7 @@ pub(super) fn prepare(module: &Module, options: &Options) -> Result<Wasmi, LoadE
         exports: module.exports.clone(),
         by_name,
         table: module.table.clone(),
-        renewal: module.renewal.clone(),
+        renewal: module.code.renewal.clone(),
         pool: Pool::new(instance_bytes(module)),
     })))
 }

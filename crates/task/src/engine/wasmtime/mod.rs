@@ -87,7 +87,7 @@ fn prepare_on(
         engine: "wasmtime",
         why: format!("{error:#}"),
     };
-    let code = ::wasmtime::Module::new(engine, &module.bytes).map_err(refused)?;
+    let code = ::wasmtime::Module::new(engine, &module.code.bytes).map_err(refused)?;
     let ready = host::link(engine, &module.imports)
         .and_then(|linker| linker.instantiate_pre(&code))
         .map_err(refused)?;
@@ -106,7 +106,7 @@ fn prepare_on(
         table,
         start: if module.has_start { code.get_export_index(START) } else { None },
         memory: module.memory.and_then(|_| code.get_export_index(MEMORY)),
-        names: Arc::new(trap::exported_names(&module.bytes)),
+        names: Arc::new(trap::exported_names(&module.code.bytes)),
         ready,
         sizes,
         fuel: options.fuel.unwrap_or(u64::MAX),
