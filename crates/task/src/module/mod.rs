@@ -20,6 +20,7 @@ mod limits;
 mod names;
 mod parts;
 mod read;
+mod refusal;
 mod rewrite;
 mod selects;
 mod table;
@@ -159,9 +160,9 @@ impl Module {
             tables: parts.tables.clone(),
         })
     }
-}
 
     /// The same without what only an engine needs, for when that is made: it has its own form of it.
     pub(crate) fn without_code(self) -> Module {
         Module { code: Code::default(), ..self }
     }
+}

@@ -308,8 +308,6 @@ fn features_that_an_engine_lacks_are_refused_as_such() {
         "(module (memory 1 2 shared))",
         "(module (func (result v128) (v128.const i32x4 0 0 0 0)))",
         "(module (func (export \"f\") (return_call 0)))",
-        "(module (table 1 externref))",
-        "(module (func (param externref)))",
         "(module (type (struct (field i32))))",
         "(module (tag))",
         "(module (func (atomic.fence)))",
@@ -317,6 +315,33 @@ fn features_that_an_engine_lacks_are_refused_as_such() {
     ] {
         let error = read(text).unwrap_err();
         assert!(matches!(error, LoadError::Unsupported(_)), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn references_to_things_of_the_host_are_refused_by_their_place() {
+    let simd = r#"(module (func (param externref)) (func (result v128) (v128.const i64x2 0 0)))"#;
+    assert!(matches!(read(simd).unwrap_err(), LoadError::Unsupported(_)), "more than that");
+    for (text, place) in [
+        (
+            r#"(module (import "env" "canvas" (func (result externref)))
+                (func (export "draw") (param externref)))"#,
+            "the import env.canvas",
+        ),
+        (r#"(module (import "env" "page" (global externref)))"#, "the import env.page"),
+        (r#"(module (import "env" "all" (table 1 externref)))"#, "the import env.all"),
+        (
+            r#"(module (func (param externref)) (func (export "draw") (param i32 externref)))"#,
+            "the type of the exported function \"draw\"",
+        ),
+        ("(module (func) (func (result externref) (ref.null extern)))", "the type of func[1]"),
+        ("(module (table 1 externref))", "its tables, globals or code"),
+        ("(module (func (local externref)))", "its tables, globals or code"),
+    ] {
+        let error = refused(text);
+        let begins = format!("the module uses externref in {place}, and tasks have no references");
+        assert!(error.starts_with(&begins), "{text}\n{error}");
+        assert!(error.contains("pass a number instead"), "{error}");
     }
 }
 
@@ -391,20 +416,34 @@ fn counts_that_a_module_only_claims_are_not_believed() {
         bytes.extend([id, 5, 0xff, 0xff, 0xff, 0xff, 0x0f]);
         let error = Module::read(&bytes, &Limits::default()).unwrap_err();
         assert!(
-            matches!(error, LoadError::NotAModule(_) | LoadError::Limit(_)),
+            matches!(error, LoadError::NotAModule { .. } | LoadError::Limit(_)),
             "section {id}: {error:?}"
         );
     }
 }
 
+/// One line says what is wrong, and the validator's words are behind it, on one line too.
 #[test]
-fn what_is_no_module_is_refused() {
-    for bytes in [&b""[..], b"\0asm", b"\x7fELF\x02\x01\x01\0", b"(module)", &[0; 1000]] {
+fn what_is_no_module_is_refused_in_one_line() {
+    let broken = wat::parse_str("(module (func (result i32) i64.const 0))").unwrap();
+    for (bytes, why, detail) in [
+        (&b""[..], "it does not begin with \\0asm", "unexpected end"),
+        (b"\0asm", "it ends too early, after 4 bytes", "unexpected end-of-file"),
+        (b"\x7fELF\x02\x01\x01\0", "it does not begin with \\0asm", "expected=[ 0x0, 0x61,"),
+        (
+            b"(module)",
+            "it does not begin with \\0asm; if it is the text format, make it binary first",
+            "bad magic number",
+        ),
+        (&[0; 1000], "it does not begin with \\0asm", "bad magic number"),
+        (&broken, "it is broken at byte 26", "type mismatch: expected i32, found i64"),
+    ] {
         let error = Module::read(bytes, &Limits::default()).unwrap_err();
-        assert!(matches!(error, LoadError::NotAModule(_)), "{bytes:?}: {error:?}");
+        assert!(matches!(error, LoadError::NotAModule { .. }), "{bytes:?}: {error:?}");
+        assert_eq!(error.to_string(), format!("not a WebAssembly module: {why}"));
+        let source = std::error::Error::source(&error).expect("the validator's words").to_string();
+        assert!(source.contains(detail) && source.lines().count() == 1, "{source}");
     }
-    let error = read("(module (func (result i32) i64.const 0))").unwrap_err();
-    assert!(matches!(&error, LoadError::NotAModule(why) if why.contains("type mismatch")));
 }
 
 #[test]
