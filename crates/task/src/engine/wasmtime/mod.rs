@@ -131,6 +131,10 @@ impl Engine for Compiled {
 
 impl Compiled {
     fn make(&self, entry: &Entry, arguments: &[Value], lent: &Shared) -> Result<Fibre, Trap> {
+        if !lent.lock().calls().begin_stack(self.sizes.stack_at_first()) {
+            let message = "the program has no memory left for the stack of another task";
+            return Err(Trap::saying(TrapKind::Limit, message));
+        }
         let guest = Guest {
             lent: lent.clone(),
             memory: None,
