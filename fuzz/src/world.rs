@@ -6,7 +6,14 @@
 use std::time::Duration;
 
 use kernel::{Runtime, Simulation};
-use task::{Limits, Options, Program, TaskError, TaskResult};
+use task::{EngineKind, Limits, Options, Program, TaskError, TaskResult};
+
+/// The engines that this build has.
+pub(crate) const ENGINES: &[EngineKind] = if cfg!(feature = "jit") {
+    &[EngineKind::Wasmi, EngineKind::Wasmtime]
+} else {
+    &[EngineKind::Wasmi]
+};
 
 /// Operations of a task. A guest that loops for ever ends here.
 pub(crate) const FUEL: u64 = 50_000;
@@ -28,7 +35,7 @@ pub(crate) fn simulation(workers: usize, seed: u64) -> Simulation {
 }
 
 /// Limits that are reached within a few calls.
-pub(crate) fn options() -> Options {
+pub(crate) fn options(engine: EngineKind) -> Options {
     let mut limits = Limits::default();
     limits.module_bytes = 1 << 20;
     limits.task_memory = 4 * PAGE;
@@ -45,6 +52,7 @@ pub(crate) fn options() -> Options {
     limits.bytes_in_flight = 16 << 10;
     limits.select = 8;
     let mut options = Options::default();
+    options.engine = engine;
     options.fuel = Some(FUEL);
     options.limits = limits;
     options

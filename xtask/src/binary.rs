@@ -49,11 +49,13 @@ impl Binary {
         let package = scratch.subject().package();
         let mut command = shell::cargo(["test", "--package", &package, "--profile", "models"]);
         command.current_dir(scratch.dir());
+        // The same crate is built again and again, whatever is set for the builds that are not.
+        command.env("CARGO_INCREMENTAL", "1");
         match target {
             "lib" => command.arg("--lib"),
             test => command.args(["--test", test]),
         };
-        let dir = scratch.dir().join(format!("target-{checker}"));
+        let dir = scratch.builds(&checker.to_string());
         command.arg("--target-dir").arg(dir);
         command.args(["--no-run", "--message-format", "json-render-diagnostics", "--quiet"]);
         let mut command = match checker {

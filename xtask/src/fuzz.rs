@@ -76,6 +76,14 @@ pub(crate) fn replay() -> Command {
     command
 }
 
+/// The same on both engines. In the workspace's own target directory and with its profile: the second
+/// engine, which takes minutes, has been built there for the tests.
+pub(crate) fn replay_jit() -> Command {
+    let mut command = in_fuzz(["test", "--locked", "--features", "jit", "--target-dir"]);
+    command.arg(shell::target_dir());
+    command
+}
+
 /// Formatting and lints, which the workspace's own do not cover.
 pub(crate) fn fmt() -> Command {
     in_fuzz(["fmt", "--check"])

@@ -9,6 +9,7 @@ mod bench;
 mod binary;
 mod check;
 mod defects;
+mod disk;
 mod fuzz;
 mod guests;
 mod models;

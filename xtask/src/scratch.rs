@@ -1,17 +1,21 @@
 //! A copy of a crate that may be broken on purpose, in a workspace of its own.
 //!
-//! The copy lives under the target directory and is kept between runs. A file is written only
-//! when it changes, so that cargo rebuilds no more than it must.
+//! The copy lives under the target directory. A file is written only when it changes, so that cargo
+//! rebuilds no more than it must. What was built is removed at the end: gigabytes, of which the next
+//! run would use little.
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
 
 use crate::{shell, subject::Subject};
+
+/// The folder in the copy that has all builds.
+const BUILDS: &str = "target";
 
 pub(crate) struct Scratch {
     dir: PathBuf,
@@ -48,6 +52,11 @@ impl Scratch {
         self.dir.join(self.subject.folder())
     }
 
+    /// Where what is built for this purpose goes. It is removed with the others.
+    pub(crate) fn builds(&self, purpose: &str) -> PathBuf {
+        self.dir.join(BUILDS).join(purpose)
+    }
+
     /// Undoes every change.
     pub(crate) fn restore(&self) -> Result<()> {
         for subject in self.subject.needs() {
@@ -64,6 +73,17 @@ impl Scratch {
     /// Sets the contents of a file, named relative to the crate's folder.
     pub(crate) fn write(&self, file: &Path, text: &str) -> Result<()> {
         write(&self.home().join(file), text)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // The copy and the logs stay, for whoever wants to see what was tested.
+        if let Err(error) = fs::remove_dir_all(self.dir.join(BUILDS))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            eprintln!("could not remove {}: {error}", self.dir.join(BUILDS).display());
+        }
     }
 }
 
@@ -140,6 +160,14 @@ fn workspace_of(manifest: &str, subject: Subject) -> Result<String> {
             ours.is_none_or(|path| members.iter().any(|member| member == path))
         });
     }
+    // Nobody looks at these binaries with a debugger.
+    if let Some(models) = manifest
+        .get_mut("profile")
+        .and_then(|profiles| profiles.get_mut("models"))
+        .and_then(toml::Value::as_table_mut)
+    {
+        models.insert("debug".into(), false.into());
+    }
     Ok(toml::to_string(&manifest)?)
 }
 
@@ -178,7 +206,19 @@ mod tests {
             assert!(workspace["dependencies"].get("loom").is_some());
             assert!(workspace["dependencies"].get("kernel").is_some());
             assert_eq!(workspace["dependencies"].get("process").is_some(), members > 1);
-            assert!(copy["profile"].get("models").is_some());
+            assert_eq!(copy["profile"]["models"]["debug"].as_bool(), Some(false));
         }
+    }
+
+    #[test]
+    fn the_builds_are_gone_when_the_copy_is_done_and_the_rest_is_not() {
+        let dir = shell::target_dir().join("scratch-test");
+        let scratch = Scratch { dir: dir.clone(), subject: Subject::Kernel };
+        write(&scratch.builds("loom").join("debug/binary"), "large").unwrap();
+        write(&dir.join("run.log"), "small").unwrap();
+        drop(scratch);
+        assert!(!dir.join(BUILDS).exists());
+        assert!(dir.join("run.log").exists());
+        fs::remove_dir_all(dir).unwrap();
     }
 }

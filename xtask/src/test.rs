@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{check, fuzz, models, shell, sim, soak, steps::Steps, tools};
+use crate::{check, disk, fuzz, models, shell, sim, soak, steps::Steps, tools};
 
 /// For a step of which we know nothing else.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -20,6 +20,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    disk::has_room_for_tests()?;
     let mut steps = Steps::new()?;
     steps.call("system packages", tools::system_packages);
     check::all(&mut steps)?;
@@ -38,6 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("fuzz targets: fmt", LIMIT, fuzz::fmt());
     steps.run("fuzz targets: clippy", LIMIT, fuzz::clippy());
     steps.run("fuzz corpora replayed", LONG_LIMIT, fuzz::replay());
+    steps.run("fuzz corpora replayed, jit", LONG_LIMIT, fuzz::replay_jit());
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);

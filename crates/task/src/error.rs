@@ -13,8 +13,13 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It is not WebAssembly, or broken. The text says where.
-    NotAModule(String),
+    /// It is not WebAssembly, or broken.
+    NotAModule {
+        /// What is wrong, in short, and where.
+        why: String,
+        /// The same in the validator's words: the [`source`](std::error::Error::source) of this error.
+        detail: Malformed,
+    },
     /// It is a component, not a core module.
     Component,
     /// It imports something that is not ours.
@@ -35,6 +40,11 @@ pub enum LoadError {
     },
     /// It needs more than the limits allow.
     Limit(String),
+    /// It has to do with things of the host (`externref`), and tasks have none.
+    HostReference {
+        /// Which import or function has it in its type, or where else it is.
+        place: String,
+    },
     /// It uses a feature of WebAssembly that guests may not use here.
     Unsupported(String),
     /// The engine is not part of this build.
@@ -51,7 +61,7 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadError::NotAModule(why) => write!(f, "not a WebAssembly module: {why}"),
+            LoadError::NotAModule { why, .. } => write!(f, "not a WebAssembly module: {why}"),
             LoadError::Component => f.write_str(
                 "a WebAssembly component, not a core module: compile without a component step",
             ),
@@ -64,6 +74,12 @@ impl fmt::Display for LoadError {
                 write!(f, "the module imports shiftwork.{name} as {found}, but it is {expected}")
             }
             LoadError::Limit(what) => write!(f, "the module is over a limit: {what}"),
+            LoadError::HostReference { place } => write!(
+                f,
+                "the module uses externref in {place}, and tasks have no references to things of the \
+                 host: pass a number instead (tasks, channels and mutexes are i64s), or compile without \
+                 reference types"
+            ),
             LoadError::Unsupported(what) => {
                 write!(f, "the module uses {what}, which tasks do not have")
             }
@@ -78,7 +94,33 @@ impl fmt::Display for LoadError {
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            LoadError::NotAModule { detail, .. } => Some(detail),
+            _ => None,
+        }
+    }
+}
+
+/// What the validator says of bytes that are no module, on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed(String);
+
+impl Malformed {
+    pub(crate) fn new(error: &wasmparser::Error) -> Malformed {
+        // It shows bytes one below the other.
+        Malformed(error.to_string().split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
 
 /// Why a task was not spawned.
 #[derive(Debug, Clone, PartialEq)]
@@ -233,10 +275,11 @@ impl fmt::Display for SchedulerError {
 
 impl std::error::Error for SchedulerError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(match self {
-            SchedulerError::Build(error) => error,
-            SchedulerError::Load(error) => error,
-        })
+        // These speak for themselves; what is behind them is the source.
+        match self {
+            SchedulerError::Build(error) => error.source(),
+            SchedulerError::Load(error) => error.source(),
+        }
     }
 }
 

@@ -62,6 +62,7 @@
 //! secrets.
 
 mod abi;
+mod demangle;
 mod engine;
 mod error;
 mod host;
@@ -83,7 +84,7 @@ mod trap;
 mod value;
 
 pub use abi::{Code, VERSION};
-pub use error::{LoadError, RunError, SchedulerError, SpawnError, UnknownTask};
+pub use error::{LoadError, Malformed, RunError, SchedulerError, SpawnError, UnknownTask};
 pub use id::{ChannelId, MutexId, TaskId};
 pub use log::{LogLevel, LogLine, LogSink};
 pub use options::{EngineKind, Limits, Options};

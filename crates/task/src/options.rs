@@ -58,7 +58,10 @@ pub struct Limits {
     pub module_bytes: usize,
     /// Bytes of one task's memory.
     pub task_memory: usize,
-    /// Bytes of all tasks' memories together, as the guests see them.
+    /// Bytes of all tasks that have begun and not ended, together. What counts is each task's memory, as
+    /// the guest sees it; 8 bytes for each entry of its tables; and what its stack has at first, 512 bytes
+    /// under [`EngineKind::Wasmi`] and 4 KiB under [`EngineKind::Wasmtime`]. How far a stack grows is
+    /// bounded by [`Limits::stack`] for each task, and is not counted here: the engines do not tell.
     pub program_memory: usize,
     /// Entries of a task's tables, together.
     pub table_entries: usize,

@@ -212,13 +212,78 @@ fn a_spawn_bomb_is_stopped_by_the_limit() {
 fn memory_grows_to_the_limit_of_the_task_or_of_the_program() {
     on_each_engine(|mut options| {
         options.limits.task_memory = 10 << 16;
-        options.limits.program_memory = 10 << 16;
+        // One more, of which the stack takes a part.
+        options.limits.program_memory = 11 << 16;
         let scheduler = scheduler(BAD, options);
         scheduler.spawn("grow", NO_ARGUMENTS).unwrap();
         assert_eq!(number(&scheduler.run().unwrap()[0]), 10);
         // What it had is free again.
         scheduler.spawn("grow", NO_ARGUMENTS).unwrap();
         assert_eq!(number(&scheduler.run().unwrap()[1]), 10);
+    });
+}
+
+/// None of these has a memory. The large table leaves room for one task, the stacks for some.
+#[test]
+fn tables_and_stacks_count_in_the_memory_of_the_program() {
+    on_each_engine(|mut options| {
+        options.limits.program_memory = 100_000;
+        let waiting = |table: &str, options: &Options| {
+            let text = format!(
+                r#"(module
+                    (import "shiftwork" "chan_open" (func $open (param i32) (result i64)))
+                    (import "shiftwork" "chan_send" (func $send (param i64 i32 i32) (result i32)))
+                    {table}
+                    (func (export "main")
+                        (drop (call $send (call $open (i32.const 0)) (i32.const 0) (i32.const 0)))))"#
+            );
+            let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+            let module = wat::parse_str(text).unwrap();
+            let program = Program::load(&simulation, module, options.clone()).unwrap();
+            for _ in 0..200 {
+                program.spawn("main", NO_ARGUMENTS).unwrap();
+            }
+            let results = simulation.block_on(program.finished()).unwrap();
+            let stayed = |result: &&TaskResult| match &result.outcome {
+                Err(TaskError::Deadlock(..)) => true,
+                Err(TaskError::Trap(trap)) if trap.kind == TrapKind::Limit => false,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(program.stats().memory, 0, "all is given back");
+            results.iter().filter(stayed).count()
+        };
+        let stack = if options.engine == EngineKind::Wasmi { 512 } else { 4 << 10 };
+        assert_eq!(waiting("", &options), 100_000 / stack);
+        assert_eq!(waiting("(table 10000 funcref)", &options), 1);
+        assert_eq!(waiting("(table 100 funcref)", &options), 100_000 / (stack + 800));
+    });
+}
+
+/// As compilers write them: Rust's old mangling, its new one, and that of C++.
+#[test]
+fn a_trap_names_its_function_as_people_write_it() {
+    on_each_engine(|options| {
+        let jit = options.engine == EngineKind::Wasmtime;
+        let results = run(
+            r#"(module
+                (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+                (table (export "table") 3 funcref)
+                (elem (i32.const 0) func 2 3 4)
+                (func (export "main") (result i64)
+                    (drop (call $spawn (i32.const 0) (i64.const 0)))
+                    (drop (call $spawn (i32.const 1) (i64.const 0)))
+                    (call $spawn (i32.const 2) (i64.const 0)))
+                (func (@name "_ZN5guest4work17h0123456789abcdefE") (param i64) (unreachable))
+                (func (@name "_RNvCs1234_5guest4rest") (param i64) (unreachable))
+                (func (@name "_Z4playl") (param i64) (unreachable)))"#,
+            options,
+        );
+        for (result, name) in results[1..].iter().zip(["guest::work", "guest::rest", "play(long)"])
+        {
+            let Err(TaskError::Trap(trap)) = &result.outcome else { panic!("{result:?}") };
+            assert_eq!((&*result.func, trap.function.as_deref()), (name, Some(name)));
+            assert_eq!(trap.backtrace.first().map(String::as_str), jit.then_some(name));
+        }
     });
 }
 

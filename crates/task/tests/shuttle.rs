@@ -319,3 +319,22 @@ fn the_program_is_dropped_while_tasks_talk_then_its_runtime_stops() {
         runtime.shutdown();
     });
 }
+
+/// The last two end at about the same time. What `run` returns is what there is from then on.
+#[test]
+fn all_tasks_have_ended_then_as_many_results_are_there_as_are_kept() {
+    check(|| {
+        let runtime = runtime();
+        let guests = Guests::new().add("main", |_, argument| async move { argument });
+        let mut options = Options::default();
+        options.limits.results = 1;
+        let program = guests.load(&runtime, options);
+        for argument in 0..3 {
+            program.spawn("main", [argument]).unwrap();
+        }
+        let results = program.run().unwrap();
+        assert_eq!(results.len(), 1);
+        assert_eq!(results, program.results());
+        runtime.shutdown();
+    });
+}

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use kernel::Simulation;
-use task::{Options, Program, Stats, TaskId, TaskResult, Value};
+use task::{EngineKind, Options, Program, Stats, TaskId, TaskResult, Value};
 
 use self::scenario::{Act, Argument, Scenario};
 use crate::world::{self, PAGE, Settled};
@@ -35,14 +35,18 @@ pub fn host_abi(data: &[u8]) {
         return;
     }
     let module = guest::module(&scenario.functions);
-    let first = run(&scenario, &module);
-    if scenario.seed % 4 == 0 {
-        assert_eq!(first, run(&scenario, &module), "the same seed gave another run");
+    for &engine in world::ENGINES {
+        let options = options(&scenario, engine);
+        let first = run(&scenario, &module, &options);
+        if scenario.seed % 4 == 0 {
+            let second = run(&scenario, &module, &options);
+            assert_eq!(first, second, "the same seed gave another run");
+        }
     }
 }
 
-fn options(scenario: &Scenario) -> Options {
-    let mut options = world::options();
+fn options(scenario: &Scenario, engine: EngineKind) -> Options {
+    let mut options = world::options(engine);
     options.preemption_threshold = Some(u64::from(scenario.threshold) + 1);
     let (limits, tight) = (&mut options.limits, &scenario.tight);
     if tight.tasks {
@@ -73,10 +77,10 @@ fn options(scenario: &Scenario) -> Options {
 /// What can be compared of two runs. `None`: the program was dropped early.
 type Seen = Option<(Vec<TaskResult>, Stats, Duration)>;
 
-fn run(scenario: &Scenario, module: &[u8]) -> Seen {
+fn run(scenario: &Scenario, module: &[u8], options: &Options) -> Seen {
     let workers = usize::from(scenario.workers % 4) + 1;
     let mut simulation = world::simulation(workers, scenario.seed.into());
-    let program = Program::load(&simulation, module, options(scenario)).expect("a good module");
+    let program = Program::load(&simulation, module, options.clone()).expect("a good module");
     for &(function, argument) in scenario.tasks.iter().take(TASKS_MAX) {
         spawn(scenario, &program, function, argument);
     }

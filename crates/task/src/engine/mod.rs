@@ -106,6 +106,9 @@ pub(crate) trait Calls: Any + Send {
 
     /// Whether a table may grow from `current` to `desired` entries.
     fn grow_table(&mut self, current: usize, desired: usize) -> bool;
+
+    /// Whether a stack may begin with this many bytes.
+    fn begin_stack(&mut self, bytes: usize) -> bool;
 }
 
 /// Compiles a module for the engine that the options name.

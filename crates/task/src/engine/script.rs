@@ -113,6 +113,10 @@ impl Calls for Script {
         (self.on_growth)(current, desired)
     }
 
+    fn begin_stack(&mut self, _: usize) -> bool {
+        true
+    }
+
     fn grow_table(&mut self, current: usize, desired: usize) -> bool {
         self.asked.add(Ask::Table(current, desired));
         true

@@ -45,12 +45,15 @@ pub(crate) struct Host {
     /// A task to be woken soon.
     ready: Option<Ready>,
     dice: Option<u64>,
-    /// Bytes of memory and entries of tables that were granted.
+    /// What was granted: bytes of memory, tables and stack, as they count; entries of tables.
     memory: usize,
     table: usize,
     /// Calls since the step began.
     calls: u64,
 }
+
+/// What an entry of a table counts in the program's memory: as much as the engine needs that needs more.
+const TABLE_ENTRY_BYTES: usize = 8;
 
 /// What a call comes to: the answer, or a code in its place.
 type Called = Result<Answer, Code>;
@@ -112,6 +115,15 @@ impl Host {
             Call::Now => Ok(Answer::Return(self.now())),
             Call::Random => self.random(memory.write(a, b)?),
         }
+    }
+
+    /// Takes so much of the program's memory, until the task ends. False: there is not so much left.
+    fn take_memory(&mut self, bytes: usize) -> bool {
+        let granted = self.shared.memory.take(bytes);
+        if granted {
+            self.memory += bytes;
+        }
+        granted
     }
 
     /// A code, as `call` gives it: a call without a result says nothing.
@@ -189,20 +201,21 @@ impl Calls for Host {
     fn grow_memory(&mut self, current: usize, desired: usize) -> bool {
         let limits = &self.shared.options.limits;
         let more = desired.saturating_sub(current);
-        let granted = desired <= limits.task_memory && self.shared.memory.take(more);
-        if granted {
-            self.memory += more;
-        }
-        granted
+        desired <= limits.task_memory && self.take_memory(more)
     }
 
     fn grow_table(&mut self, current: usize, desired: usize) -> bool {
         let more = desired.saturating_sub(current);
-        let granted = self.table.saturating_add(more) <= self.shared.options.limits.table_entries;
+        let allowed = self.table.saturating_add(more) <= self.shared.options.limits.table_entries;
+        let granted = allowed && self.take_memory(more * TABLE_ENTRY_BYTES);
         if granted {
             self.table += more;
         }
         granted
+    }
+
+    fn begin_stack(&mut self, bytes: usize) -> bool {
+        self.take_memory(bytes)
     }
 }
 

@@ -30,9 +30,6 @@ pub(super) const SEGMENTS: usize = 1_000;
 /// Locals of one function, its parameters included: each call clears them, and pays for none.
 pub(super) const LOCALS: usize = 5_000;
 
-/// Bytes of a function's name that are kept.
-pub(super) const NAME: usize = 200;
-
 /// An error if there are more than so many of something.
 pub(super) fn at_most(limit: usize, count: usize, what: &str) -> Result<(), LoadError> {
     if count <= limit {

@@ -20,6 +20,7 @@ mod limits;
 mod names;
 mod parts;
 mod read;
+mod refusal;
 mod rewrite;
 mod selects;
 mod table;
@@ -34,14 +35,8 @@ use crate::{abi::Call, error::LoadError, options::Limits, value::ValueType};
 /// A module that was read and found good.
 #[derive(Debug, Default)]
 pub(crate) struct Module {
-    /// The module as it came, with its start function as the export [`START`] instead, and its memory
-    /// (if any) as the export [`MEMORY`] too, so that a host finds it under one name.
-    #[cfg_attr(not(feature = "jit"), allow(dead_code, reason = "it is what wasmtime gets"))]
-    pub(crate) bytes: Vec<u8>,
-    /// The same with its memory as the import [`MEMORY`], if it has a memory of its own; of its exports
-    /// only the functions and the table of functions, and its changeable globals as [`GLOBAL`]`0`, `1`,
-    /// … by their index.
-    pub(crate) with_imported_memory: Vec<u8>,
+    /// What an engine is made from. A program whose engine is made has none.
+    pub(crate) code: Code,
     /// The imported functions, in order.
     pub(crate) imports: Vec<Call>,
     /// Its memory, if any. There is one at most. The maximum is never above the limit.
@@ -58,7 +53,20 @@ pub(crate) struct Module {
     pub(crate) functions: usize,
     /// How many entries each of its tables has.
     pub(crate) tables: Vec<usize>,
-    /// How an instance of [`Module::with_imported_memory`] is made as new again.
+}
+
+/// A module as the engines want it: as large as what came, twice.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    /// The module as it came, with its start function as the export [`START`] instead, and its memory
+    /// (if any) as the export [`MEMORY`] too, so that a host finds it under one name.
+    #[cfg_attr(not(feature = "jit"), allow(dead_code, reason = "it is what wasmtime gets"))]
+    pub(crate) bytes: Vec<u8>,
+    /// The same with its memory as the import [`MEMORY`], if it has a memory of its own; of its exports
+    /// only the functions and the table of functions, and its changeable globals as [`GLOBAL`]`0`, `1`,
+    /// … by their index.
+    pub(crate) with_imported_memory: Vec<u8>,
+    /// How an instance of [`Code::with_imported_memory`] is made as new again.
     pub(crate) renewal: Renewal,
 }
 
@@ -95,7 +103,7 @@ pub(crate) struct Renewal {
     pub(crate) globals: Vec<u32>,
     /// What the memory holds at first, by its place; zero elsewhere.
     pub(crate) data: Vec<(usize, Box<[u8]>)>,
-    /// Whether [`Module::with_imported_memory`] still has its data segments, since the code uses them.
+    /// Whether [`Code::with_imported_memory`] still has its data segments, since the code uses them.
     /// If not, whoever makes an instance writes [`Renewal::data`] into its memory.
     pub(crate) keeps_data: bool,
 }
@@ -132,8 +140,16 @@ impl Module {
     pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Module, LoadError> {
         let parts = read::parts(bytes, limits)?;
         Ok(Module {
-            bytes: rewrite::with_own_memory(&parts),
-            with_imported_memory: rewrite::with_imported_memory(&parts),
+            code: Code {
+                bytes: rewrite::with_own_memory(&parts),
+                with_imported_memory: rewrite::with_imported_memory(&parts),
+                renewal: Renewal {
+                    possible: parts.code.can_be_renewed(),
+                    globals: parts.changeable_globals(),
+                    data: parts.data.iter().map(|(at, bytes)| (*at, Box::from(*bytes))).collect(),
+                    keeps_data: parts.code.uses_data,
+                },
+            },
             imports: parts.imports.clone(),
             memory: parts.memory,
             data_bytes: parts.data.iter().map(|(_, bytes)| bytes.len()).sum(),
@@ -142,12 +158,11 @@ impl Module {
             table: table::functions(&parts),
             functions: parts.functions.len(),
             tables: parts.tables.clone(),
-            renewal: Renewal {
-                possible: parts.code.can_be_renewed(),
-                globals: parts.changeable_globals(),
-                data: parts.data.iter().map(|(at, bytes)| (*at, Box::from(*bytes))).collect(),
-                keeps_data: parts.code.uses_data,
-            },
         })
+    }
+
+    /// The same without what only an engine needs, for when that is made: it has its own form of it.
+    pub(crate) fn without_code(self) -> Module {
+        Module { code: Code::default(), ..self }
     }
 }

@@ -7,22 +7,23 @@ use std::{
 
 use wasmparser::{BinaryReader, Name, NameSectionReader};
 
-use super::{limits, parts::Parts};
+use super::parts::Parts;
+use crate::demangle::readable;
 
-/// The names of these functions: from the name section, else an export's, else `func[12]`.
+/// The names of these functions, readable: from the name section, else an export's, else `func[12]`.
 pub(super) fn of(parts: &Parts<'_>, functions: &HashSet<u32>) -> HashMap<u32, String> {
     let mut names: HashMap<u32, String> = HashMap::new();
     if let Some(section) = &parts.names {
         // The section is no part of what was validated. A broken one names as much as can be read.
         for_each_in_section(parts.bytes, section, &mut |function, name| {
             if functions.contains(&function) && !name.is_empty() {
-                names.insert(function, shortened(name));
+                names.insert(function, readable(name));
             }
         });
     }
     for export in &parts.exports {
         if export.kind == wasmparser::ExternalKind::Func && functions.contains(&export.index) {
-            names.entry(export.index).or_insert_with(|| shortened(export.name));
+            names.entry(export.index).or_insert_with(|| readable(export.name));
         }
     }
     for &function in functions {
@@ -45,9 +46,4 @@ fn for_each_in_section(bytes: &[u8], section: &Range<usize>, found: &mut dyn FnM
             Err(_) => return,
         }
     }
-}
-
-fn shortened(name: &str) -> String {
-    let end = (0..=limits::NAME.min(name.len())).rev().find(|&at| name.is_char_boundary(at));
-    name[..end.unwrap_or(0)].to_owned()
 }

@@ -14,11 +14,11 @@ use wasmparser::{
 use super::{
     MemorySize, PAGE, RESERVED, constant, imports, limits,
     parts::{Elements, Parts},
-    selects,
+    refusal, selects,
 };
 use crate::{error::LoadError, options::Limits};
 
-const FEATURES: WasmFeatures = WasmFeatures::MUTABLE_GLOBAL
+pub(super) const FEATURES: WasmFeatures = WasmFeatures::MUTABLE_GLOBAL
     .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
     .union(WasmFeatures::SIGN_EXTENSION)
     .union(WasmFeatures::MULTI_VALUE)
@@ -44,18 +44,8 @@ pub(super) fn parts<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Parts<'a>, L
     };
     match reading.read() {
         Ok(()) => Ok(reading.parts),
-        Err(Refusal::Broken(error)) => Err(explained(bytes, &error)),
+        Err(Refusal::Broken(error)) => Err(refusal::explained(bytes, &error)),
         Err(Refusal::Load(error)) => Err(error),
-    }
-}
-
-/// A module that all features together would make valid uses one that we do not have.
-#[cold]
-fn explained(bytes: &[u8], error: &wasmparser::Error) -> LoadError {
-    if Validator::new_with_features(WasmFeatures::all()).validate_all(bytes).is_ok() {
-        LoadError::Unsupported(format!("a feature of WebAssembly ({error})"))
-    } else {
-        LoadError::NotAModule(error.to_string())
     }
 }
 

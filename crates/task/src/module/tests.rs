@@ -1,7 +1,7 @@
 //! What is accepted, what is refused and how that is said, and what the engines get.
 
 use super::*;
-use crate::abi::IMPORTS;
+use crate::{abi::IMPORTS, demangle::NAME_MAX};
 
 fn read(text: &str) -> Result<Module, LoadError> {
     read_within(text, &Limits::default())
@@ -89,11 +89,11 @@ fn everything_of_a_good_module_is_found() {
         ]
     );
 
-    assert_eq!(module.renewal.globals, [0, 2]);
-    assert!(module.renewal.possible);
-    assert!(!module.renewal.keeps_data);
+    assert_eq!(module.code.renewal.globals, [0, 2]);
+    assert!(module.code.renewal.possible);
+    assert!(!module.code.renewal.keeps_data);
     let data: Vec<(usize, &[u8])> =
-        module.renewal.data.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
+        module.code.renewal.data.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
     assert_eq!(data, [(8, &b"eight"[..]), (18, b"eighteen")]);
 }
 
@@ -111,6 +111,19 @@ fn functions_without_a_name_are_called_by_their_export_or_their_number() {
     let names: Vec<String> =
         module.table.unwrap().functions.iter().flatten().map(|it| it.0.clone()).collect();
     assert_eq!(names, ["func[0]", "exported", "func[2]"]);
+}
+
+/// Both manglings of Rust, and that of C++; a name of its own kind stays as it is.
+#[test]
+fn names_of_functions_in_the_table_are_as_people_write_them() {
+    let text = r#"(module (table (export "table") 4 funcref) (elem (i32.const 0) func 0 1 2 3)
+        (func (@name "_ZN5guest4work17h0123456789abcdefE"))
+        (func (@name "_RNvCs1234_5guest4rest"))
+        (func (@name "_Z3addii"))
+        (func (@name "assembly/index/main")))"#;
+    let functions = read(text).unwrap().table.unwrap().functions;
+    let names: Vec<&str> = functions.iter().flatten().map(|function| &*function.0).collect();
+    assert_eq!(names, ["guest::work", "guest::rest", "add(int, int)", "assembly/index/main"]);
 }
 
 #[test]
@@ -170,7 +183,7 @@ fn what_the_engines_get_is_valid_and_has_the_limits_in_it() {
         lines
     };
     assert_eq!(
-        shown(&module.bytes),
+        shown(&module.code.bytes),
         [
             "import spawn",
             "import log",
@@ -189,7 +202,7 @@ fn what_the_engines_get_is_valid_and_has_the_limits_in_it() {
         ]
     );
     assert_eq!(
-        shown(&module.with_imported_memory),
+        shown(&module.code.with_imported_memory),
         [
             "import spawn",
             "import log",
@@ -295,8 +308,6 @@ fn features_that_an_engine_lacks_are_refused_as_such() {
         "(module (memory 1 2 shared))",
         "(module (func (result v128) (v128.const i32x4 0 0 0 0)))",
         "(module (func (export \"f\") (return_call 0)))",
-        "(module (table 1 externref))",
-        "(module (func (param externref)))",
         "(module (type (struct (field i32))))",
         "(module (tag))",
         "(module (func (atomic.fence)))",
@@ -304,6 +315,33 @@ fn features_that_an_engine_lacks_are_refused_as_such() {
     ] {
         let error = read(text).unwrap_err();
         assert!(matches!(error, LoadError::Unsupported(_)), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn references_to_things_of_the_host_are_refused_by_their_place() {
+    let simd = r#"(module (func (param externref)) (func (result v128) (v128.const i64x2 0 0)))"#;
+    assert!(matches!(read(simd).unwrap_err(), LoadError::Unsupported(_)), "more than that");
+    for (text, place) in [
+        (
+            r#"(module (import "env" "canvas" (func (result externref)))
+                (func (export "draw") (param externref)))"#,
+            "the import env.canvas",
+        ),
+        (r#"(module (import "env" "page" (global externref)))"#, "the import env.page"),
+        (r#"(module (import "env" "all" (table 1 externref)))"#, "the import env.all"),
+        (
+            r#"(module (func (param externref)) (func (export "draw") (param i32 externref)))"#,
+            "the type of the exported function \"draw\"",
+        ),
+        ("(module (func) (func (result externref) (ref.null extern)))", "the type of func[1]"),
+        ("(module (table 1 externref))", "its tables, globals or code"),
+        ("(module (func (local externref)))", "its tables, globals or code"),
+    ] {
+        let error = refused(text);
+        let begins = format!("the module uses externref in {place}, and tasks have no references");
+        assert!(error.starts_with(&begins), "{text}\n{error}");
+        assert!(error.contains("pass a number instead"), "{error}");
     }
 }
 
@@ -378,20 +416,34 @@ fn counts_that_a_module_only_claims_are_not_believed() {
         bytes.extend([id, 5, 0xff, 0xff, 0xff, 0xff, 0x0f]);
         let error = Module::read(&bytes, &Limits::default()).unwrap_err();
         assert!(
-            matches!(error, LoadError::NotAModule(_) | LoadError::Limit(_)),
+            matches!(error, LoadError::NotAModule { .. } | LoadError::Limit(_)),
             "section {id}: {error:?}"
         );
     }
 }
 
+/// One line says what is wrong, and the validator's words are behind it, on one line too.
 #[test]
-fn what_is_no_module_is_refused() {
-    for bytes in [&b""[..], b"\0asm", b"\x7fELF\x02\x01\x01\0", b"(module)", &[0; 1000]] {
+fn what_is_no_module_is_refused_in_one_line() {
+    let broken = wat::parse_str("(module (func (result i32) i64.const 0))").unwrap();
+    for (bytes, why, detail) in [
+        (&b""[..], "it does not begin with \\0asm", "unexpected end"),
+        (b"\0asm", "it ends too early, after 4 bytes", "unexpected end-of-file"),
+        (b"\x7fELF\x02\x01\x01\0", "it does not begin with \\0asm", "expected=[ 0x0, 0x61,"),
+        (
+            b"(module)",
+            "it does not begin with \\0asm; if it is the text format, make it binary first",
+            "bad magic number",
+        ),
+        (&[0; 1000], "it does not begin with \\0asm", "bad magic number"),
+        (&broken, "it is broken at byte 26", "type mismatch: expected i32, found i64"),
+    ] {
         let error = Module::read(bytes, &Limits::default()).unwrap_err();
-        assert!(matches!(error, LoadError::NotAModule(_)), "{bytes:?}: {error:?}");
+        assert!(matches!(error, LoadError::NotAModule { .. }), "{bytes:?}: {error:?}");
+        assert_eq!(error.to_string(), format!("not a WebAssembly module: {why}"));
+        let source = std::error::Error::source(&error).expect("the validator's words").to_string();
+        assert!(source.contains(detail) && source.lines().count() == 1, "{source}");
     }
-    let error = read("(module (func (result i32) i64.const 0))").unwrap_err();
-    assert!(matches!(&error, LoadError::NotAModule(why) if why.contains("type mismatch")));
 }
 
 #[test]
@@ -400,8 +452,8 @@ fn every_prefix_of_a_module_is_refused_or_is_a_module() {
     let mut accepted = 0;
     for end in 0..bytes.len() {
         if let Ok(module) = Module::read(&bytes[..end], &Limits::default()) {
-            wasmparser::validate(&module.bytes).unwrap();
-            wasmparser::validate(&module.with_imported_memory).unwrap();
+            wasmparser::validate(&module.code.bytes).unwrap();
+            wasmparser::validate(&module.code.with_imported_memory).unwrap();
             accepted += 1;
         }
     }
@@ -417,8 +469,8 @@ fn every_flipped_bit_is_refused_or_gives_a_module() {
             let mut broken = bytes.clone();
             broken[at] ^= 1 << bit;
             if let Ok(module) = Module::read(&broken, &Limits::default()) {
-                wasmparser::validate(&module.bytes).unwrap();
-                wasmparser::validate(&module.with_imported_memory).unwrap();
+                wasmparser::validate(&module.code.bytes).unwrap();
+                wasmparser::validate(&module.code.with_imported_memory).unwrap();
             }
         }
     }
@@ -431,7 +483,7 @@ fn code_that_changes_more_than_memory_and_globals_is_seen() {
             r#"(module (memory 1) (table 2 funcref) (data $d "x") (elem $e func 0)
                 (func {body}))"#
         );
-        read(&text).unwrap().renewal
+        read(&text).unwrap().code.renewal
     };
     for body in [
         "(table.set (i32.const 0) (ref.null func))",
@@ -456,7 +508,7 @@ fn code_that_changes_more_than_memory_and_globals_is_seen() {
     assert!(renewal("(memory.init $d (i32.const 0) (i32.const 0) (i32.const 1))").keeps_data);
     assert!(!renewal("").keeps_data);
     let reference = "(module (global (mut funcref) (ref.null func)))";
-    assert!(!read(reference).unwrap().renewal.possible);
+    assert!(!read(reference).unwrap().code.renewal.possible);
 }
 
 #[test]
@@ -467,7 +519,7 @@ fn long_names_are_cut_and_broken_names_are_left() {
             (func (@name "{name}")))"#
     );
     let functions = read(&text).unwrap().table.unwrap().functions;
-    assert_eq!(functions[0].as_ref().unwrap().0, "é".repeat(limits::NAME / 2));
+    assert_eq!(functions[0].as_ref().unwrap().0, "é".repeat(NAME_MAX));
 
     let mut bytes = wat::parse_str(
         r#"(module (table (export "table") 1 funcref) (elem (i32.const 0) func 0) (func))"#,

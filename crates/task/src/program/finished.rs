@@ -134,14 +134,12 @@ struct Posted {
 }
 
 impl Post {
-    /// The task has ended.
-    pub(crate) fn tell(&self, ended: Ended) {
-        let waker = {
-            let mut posted = self.0.lock();
-            posted.ended = Some(ended);
-            posted.waker.take()
-        };
-        waker.into_iter().for_each(wake);
+    /// The task has ended, and this is its result. The waker is to be woken when no lock is held.
+    #[must_use = "whoever waits for the task sleeps until the waker is woken"]
+    pub(crate) fn leave(&self, ended: Ended) -> Option<Waker> {
+        let mut posted = self.0.lock();
+        posted.ended = Some(ended);
+        posted.waker.take()
     }
 }
 

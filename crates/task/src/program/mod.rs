@@ -79,7 +79,7 @@ impl Program {
     ) -> Result<Program, LoadError> {
         let module = Module::read(module.as_ref(), &options.limits)?;
         let engine = engine::prepare(&module, &options)?;
-        Ok(Program::assemble(runtime, module, engine, options))
+        Ok(Program::assemble(runtime, module.without_code(), engine, options))
     }
 
     pub(crate) fn assemble(

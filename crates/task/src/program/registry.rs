@@ -1,7 +1,8 @@
 //! Which task has an id, who awaits it, and what it ended with.
 //!
 //! A task is entered when it is spawned. When it has ended, its result takes its place, until there
-//! are more results than are kept: then the oldest is forgotten.
+//! are more results than are kept: then the oldest is forgotten. Room is made before a task ends, so
+//! that whoever sees all of them ended finds no result that is about to go.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -23,7 +24,7 @@ use crate::{
 pub(crate) struct Registry {
     shards: [Mutex<IdMap<Entry>>; SHARDS],
     next: AtomicU64,
-    /// Those who have ended, in the order in which they did.
+    /// Those who have ended or are about to, in order.
     ended: Mutex<VecDeque<TaskId>>,
     /// So many results are kept.
     keep: usize,
@@ -42,6 +43,8 @@ enum Entry {
 struct Live {
     task: Task,
     awaiters: Awaiters,
+    /// There will be no room for its result: others ended at the same time.
+    forgotten: bool,
 }
 
 /// Somebody who is told when a task has ended.
@@ -127,9 +130,9 @@ impl Registry {
 
     /// Enters a task that is about to get its first turn.
     pub(crate) fn enter(&self, task: &Task) {
-        let entry = Entry::Live(Live { task: task.clone(), awaiters: Awaiters::default() });
+        let live = Live { task: task.clone(), awaiters: Awaiters::default(), forgotten: false };
         let mut shard = self.shard(task.id).lock();
-        shard.insert(task.id.get(), entry);
+        shard.insert(task.id.get(), Entry::Live(live));
         if self.is_closing() {
             let claim = task.wait.cancel();
             debug_assert!(claim.is_none(), "a task that was not yet there can not wait");
@@ -190,6 +193,7 @@ impl Registry {
         mut ended: Ended,
         tell: impl FnOnce(Awaiters, &Ended) -> R,
     ) -> R {
+        self.make_room(id);
         let mut shard = self.shard(id).lock();
         let Some(entry) = shard.get_mut(&id.get()) else {
             unreachable!("a task that ends was entered, and ends once")
@@ -198,23 +202,35 @@ impl Registry {
         let awaiters = std::mem::take(&mut live.awaiters);
         ended.awaited = !awaiters.is_empty();
         let result = tell(awaiters, &ended);
-        let before = std::mem::replace(entry, Entry::Ended(ended));
+        let before = if live.forgotten {
+            shard.remove(&id.get())
+        } else {
+            Some(std::mem::replace(entry, Entry::Ended(ended)))
+        };
         drop(shard);
         drop(before);
-        self.note_end(id);
         result
     }
 
-    fn note_end(&self, id: TaskId) {
+    /// Forgets the oldest result, if there is no room for another.
+    fn make_room(&self, id: TaskId) {
         let oldest = {
             let mut ended = self.ended.lock();
             ended.push_back(id);
             if ended.len() > self.keep { ended.pop_front() } else { None }
         };
-        if let Some(oldest) = oldest {
-            let forgotten = self.shard(oldest).lock().remove(&oldest.get());
-            drop(forgotten);
-        }
+        let Some(oldest) = oldest else { return };
+        let mut shard = self.shard(oldest).lock();
+        let forgotten = match shard.get_mut(&oldest.get()) {
+            // It is about to end on another worker, or it is this one and no result is kept.
+            Some(Entry::Live(live)) => {
+                live.forgotten = true;
+                None
+            }
+            _ => shard.remove(&oldest.get()),
+        };
+        drop(shard);
+        drop(forgotten);
     }
 
     /// All tasks that have not ended, the oldest first.

@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     pub(crate) channels: Table<Channel>,
     pub(crate) mutexes: Table<Guarded>,
-    /// Bytes of guests' memories.
+    /// Bytes of guests' memories, tables and stacks.
     pub(crate) memory: Allowance,
     pub(crate) tally: Tally,
     pub(crate) seats: Seats,

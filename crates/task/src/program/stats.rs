@@ -36,7 +36,8 @@ pub struct Stats {
     pub mutexes: usize,
     /// Bytes of messages, cells, inputs and selects that wait, as they count in the limit.
     pub bytes_in_flight: usize,
-    /// Bytes of tasks' memories, as the guests see them.
+    /// Bytes of tasks' memories, tables and stacks, as they count in
+    /// [`Limits::program_memory`](crate::Limits::program_memory).
     pub memory: usize,
 }
 

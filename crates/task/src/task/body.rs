@@ -8,8 +8,15 @@
 //! ```
 //!
 //! Until its first turn a task is no more than a function and its arguments. When it ends, whatever
-//! it had is given back first (memory, places in lines, mutexes, which are poisoned). Then its result
-//! is kept, the waits of those who await it are ended, and it is no longer counted, all in one step.
+//! it had is given back first (memory, places in lines, mutexes, which are poisoned). Then, in one step
+//! under the lock of its entry: those who await it get its result, it is no longer counted, and the
+//! result takes its place. Two promises hang on that order.
+//!
+//! 1. Whoever learns that a task has ended finds it no longer counted, and may spawn another in its
+//!    place: the result can not be read before the lock is given back, and nobody is woken before.
+//! 2. Whoever learns that no task is left gets every result that is kept, also from a
+//!    [`TaskEnd`](crate::TaskEnd) that waits already: the last task is uncounted after all who await one
+//!    have been told, and who asks the registry meanwhile waits for the lock.
 
 use std::{any::Any, mem, sync::Arc};
 
@@ -17,9 +24,11 @@ use kernel::{Handle, JoinError, OpenBody, Step, Turn};
 
 use crate::{
     abi::Code,
+    demangle::readable,
     engine::{Calls, Instance, Stepped},
     host::Host,
     program::{
+        finished::wake,
         outcome::{Ended, TaskError},
         registry::Awaiter,
         shared::Shared,
@@ -100,7 +109,7 @@ impl TaskBody {
 
     /// Says where a trap happened, if the engine did not: at least which function the task began with.
     fn locate(&self, own: &TaskCell, mut trap: Trap) -> Trap {
-        trap.function.get_or_insert_with(|| self.shared.function_name(own.function));
+        trap.function.get_or_insert_with(|| readable(&self.shared.function_name(own.function)));
         trap
     }
 
@@ -161,12 +170,12 @@ impl TaskBody {
         let shared = &self.shared;
         shared.tally.ended(outcome.is_err());
         let counts = &shared.commons.counts;
-        let (mut readies, mut posts) = (Readies::default(), Vec::new());
+        let (mut readies, mut wakers) = (Readies::default(), Vec::new());
         let ended = Ended::new(own.function, own.fuel(), outcome);
         let verdict = shared.registry.end(own.id, ended, |awaiters, ended| {
             for awaiter in awaiters.into_all() {
                 match awaiter {
-                    Awaiter::Rust(post) => posts.push((post, ended.clone())),
+                    Awaiter::Rust(post) => wakers.extend(post.leave(ended.clone())),
                     Awaiter::Task(waiter) => {
                         let failed = Outcome::Code(Code::Failed);
                         let outcome = ended.for_guests().map_or(failed, Outcome::Value);
@@ -176,8 +185,9 @@ impl TaskBody {
             }
             counts.end()
         });
+        // A waker is anybody's code, so it is woken without the lock.
+        wakers.into_iter().for_each(wake);
         shared.act(verdict);
-        posts.into_iter().for_each(|(post, ended)| post.tell(ended));
         if let Some(only) = readies.only() {
             only.run_next();
         }

@@ -1,7 +1,13 @@
 //! Spawning and awaiting: arguments, inputs, results, and tasks that are none.
 
+use std::{
+    pin::{Pin, pin},
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Wake, Waker},
+};
+
 use super::*;
-use crate::abi::Call;
+use crate::{TaskEnd, abi::Call};
 
 const MAIN: &str = "main";
 const OTHER: u32 = 1;
@@ -167,4 +173,52 @@ fn who_has_awaited_is_told_to_rust() {
     let (_, results) = simulate(Options::default(), guests, 0);
     let awaited: Vec<bool> = results.iter().map(|result| result.awaited).collect();
     assert_eq!(awaited, [false, true, false]);
+}
+
+/// Polls the end of a task at the very moment at which it hears that all have ended.
+struct AskAtTheEnd {
+    end: Mutex<Option<TaskEnd>>,
+    tell: Sender<bool>,
+}
+
+impl Wake for AskAtTheEnd {
+    fn wake(self: Arc<Self>) {
+        let mut end = self.end.lock().unwrap().take().expect("it hears of it once");
+        self.tell.send(poll(&mut end).is_ready()).unwrap();
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// The second promise of `task::body`.
+#[test]
+fn all_tasks_have_ended_then_one_that_is_awaited_has_its_result() {
+    let mut simulation = simulation(1, 0);
+    let guests = Guests::new().add(MAIN, |_, argument| async move { argument });
+    let program = guests.load(&simulation, Options::default());
+    let task = program.spawn(MAIN, [7]).unwrap();
+    let mut end = program.task(task);
+    assert!(poll(&mut end).is_pending());
+    let (tell, told) = channel();
+    let asks = Waker::from(Arc::new(AskAtTheEnd { end: Mutex::new(Some(end)), tell }));
+    let mut finished = pin!(program.finished());
+    assert!(finished.as_mut().poll(&mut Context::from_waker(&asks)).is_pending());
+    simulation.run();
+    assert_eq!(told.all(), [true], "the result was there when all had ended");
+}
+
+#[test]
+fn no_result_is_kept_then_whoever_waits_gets_it_and_nobody_else() {
+    let mut simulation = simulation(1, 0);
+    let guests = Guests::new().add(MAIN, |_, argument| async move { argument });
+    let mut options = Options::default();
+    options.limits.results = 0;
+    let program = guests.load(&simulation, options);
+    let task = program.spawn(MAIN, [7]).unwrap();
+    let end = simulation.block_on(program.task(task)).unwrap();
+    assert_eq!(value(&end.expect("it waited")), 7);
+    assert_eq!(program.results(), []);
+    assert!(simulation.block_on(program.task(task)).unwrap().is_err());
 }

@@ -197,6 +197,25 @@ fn tables_have_a_limit_too() {
 }
 
 #[test]
+fn tables_and_stacks_count_in_the_memory_of_the_program() {
+    use crate::{engine::Calls, host::Host, id::TaskId};
+    let simulation = simulation(1, 0);
+    let guests = Guests::new().add("main", |_, _| async { 0 });
+    let program = guests.load(&simulation, limited(|limits| limits.program_memory = 1_000));
+    program.spawn("main", [0]).unwrap();
+    let own = program.shared().registry.find(TaskId::new(1)).unwrap();
+    let mut host = Host::new(program.shared(), &own, None);
+    assert!(host.begin_stack(100));
+    assert!(!host.grow_table(0, 113), "904 bytes");
+    assert!(host.grow_table(0, 100));
+    assert!(!host.begin_stack(101) && !host.grow_memory(0, 101));
+    assert!(host.grow_memory(0, 100));
+    assert_eq!(program.stats().memory, 1_000);
+    drop(host);
+    assert_eq!(program.stats().memory, 0);
+}
+
+#[test]
 fn fuel_is_used_up_then_the_task_fails() {
     let options = Options { fuel: Some(100_000), ..Options::default() };
     let guests = Guests::new().add("main", |g, _| async move { g.loop_for_ever().await });

@@ -200,3 +200,16 @@ fn what_was_done_is_counted() {
     assert!(stats.switches >= 4 && stats.fuel > 1_500, "{stats:?}");
     assert_eq!(stats.memory, 0);
 }
+
+/// A program that is loaded for long does not hold the file that it came from, let alone twice.
+#[test]
+fn loaded_then_nothing_of_the_file_is_kept() {
+    let text = r#"(module (memory 1) (data (i32.const 0) "data") (func (export "main")))"#;
+    let simulation = simulation(1, 0);
+    let program =
+        Program::load(&simulation, wat::parse_str(text).unwrap(), Options::default()).unwrap();
+    let module = &program.shared().module;
+    assert_eq!((module.exports.len(), module.data_bytes), (1, 4), "what is asked of it later");
+    assert!(module.code.bytes.is_empty() && module.code.with_imported_memory.is_empty());
+    assert!(module.code.renewal.data.is_empty());
+}

@@ -153,16 +153,31 @@ fn a_message_at_the_last_moment_is_not_lost() {
     });
 }
 
+/// What the page on the interface says of them is what guests are answered.
 #[test]
-fn lists_that_make_no_sense_are_refused() {
+fn lists_that_make_no_sense_are_refused_as_the_page_says() {
+    let page =
+        include_str!("../../../../docs/abi.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = |of: &str| -> i32 {
+        let (_, rest) = page.split_once(of).unwrap_or_else(|| panic!("the page says {of:?}"));
+        let code = rest.strip_prefix(" −").expect("a negative code follows");
+        -code[..1].parse::<i32>().expect("a code is a digit")
+    };
+    let empty = said("An empty list is");
+    let too_long = said("one that is too long");
+    let no_channel = said("an id in it that is no channel's is");
+    assert_eq!((empty, too_long, no_channel), (-9, -7, -6));
     let mut options = Options::default();
     options.limits.select = 3;
-    check_with(options, || {
-        Guests::new().add(MAIN, |g, _| async move {
+    check_with(options, move || {
+        Guests::new().add(MAIN, move |g, _| async move {
             let channel = g.open(1).await;
-            assert_eq!(g.select(&[], -1).await, -9);
-            assert_eq!(g.select(&[channel; 4], -1).await, -7);
-            assert_eq!(g.select(&[channel, 0, channel], -1).await, -6);
+            assert_eq!(g.select(&[], -1).await, empty);
+            assert_eq!(g.select(&[channel; 4], -1).await, too_long);
+            assert_eq!(g.select(&[0; 4], -1).await, too_long, "before anything in it is looked at");
+            assert_eq!(g.select(&[channel, 0, channel], -1).await, no_channel);
+            g.send(channel, b"x").await;
+            assert_eq!(g.select(&[channel; 3], -1).await, 0, "as many as are allowed");
             0
         })
     });

@@ -89,14 +89,16 @@ fn a_memory_bomb_is_told_no() {
     );
     beside_a_neighbour(
         guest,
-        |options| options.limits.program_memory = 7 << 16,
+        // The stack takes a part of the last one.
+        |options| options.limits.program_memory = 8 << 16,
         |_, results| assert_eq!(returned(&results[0]), 7),
     );
 }
 
 #[test]
 fn tasks_that_find_no_memory_fail_alone() {
-    // Three that stay and have one page each, of four: the fifth task finds none.
+    // Three that stay and have one page each, of five; the stacks take a part of the last one, so that
+    // the fifth task finds none.
     let guest = r#"
         (table (export "table") 1 funcref)
         (elem (i32.const 0) $stay)
@@ -118,7 +120,7 @@ fn tasks_that_find_no_memory_fail_alone() {
         let mut simulation = Runtime::builder().workers(WORKERS).simulate(1).unwrap();
         let mut options = Options::default();
         options.engine = engine;
-        options.limits.program_memory = 4 << 16;
+        options.limits.program_memory = 5 << 16;
         let program = Program::load(&simulation, module(guest), options).unwrap();
         program.spawn("main", NO_ARGUMENTS).unwrap();
         let results = simulation.block_on(program.finished()).unwrap();

@@ -39,7 +39,7 @@ fn truncated_modules_are_refused() {
         let mut accepted = 0;
         for len in 0..whole.len() {
             match street.load(&whole[..len], |_| ()) {
-                Err(LoadError::NotAModule(why)) => assert!(!why.is_empty()),
+                Err(LoadError::NotAModule { why, .. }) => assert!(!why.is_empty()),
                 Err(other) => panic!("{len} of {} bytes: {other}", whole.len()),
                 // What ends with a section, before any function, is whole by chance.
                 Ok(_) => accepted += 1,
@@ -113,7 +113,7 @@ fn a_count_that_nothing_follows_is_refused() {
         file.extend([section, 5]);
         file.extend(MANY);
         let error = refused(&file);
-        assert!(matches!(error, LoadError::NotAModule(_) | LoadError::Limit(_)), "{error}");
+        assert!(matches!(error, LoadError::NotAModule { .. } | LoadError::Limit(_)), "{error}");
     }
     // One function with one group of four billion locals.
     let mut file = HEADER.to_vec();
@@ -121,7 +121,7 @@ fn a_count_that_nothing_follows_is_refused() {
     file.extend(MANY);
     file.extend([0x7E, 0x0B]);
     let error = refused(&file);
-    assert!(matches!(error, LoadError::NotAModule(_) | LoadError::Limit(_)), "{error}");
+    assert!(matches!(error, LoadError::NotAModule { .. } | LoadError::Limit(_)), "{error}");
 }
 
 #[test]

@@ -211,6 +211,10 @@ impl Calls for Host {
     fn grow_table(&mut self, _: usize, _: usize) -> bool {
         true
     }
+
+    fn begin_stack(&mut self, _: usize) -> bool {
+        true
+    }
 }
 
 /// Numbers from a seed: splitmix64.

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     abi::{Call, Type},
+    demangle::readable,
     engine::{Answer, Calls, Instance, Step, Stepped},
     trap::Trap,
     value::Value,
@@ -208,11 +209,10 @@ impl Running {
 
     #[cold]
     fn trap(&self, error: &Error) -> Trap {
-        let function = match self.start {
-            Some(_) => "the start function",
-            None => &self.program.described(self.began).0,
-        };
-        trap::from_error(error, function)
+        match self.start {
+            Some(_) => trap::from_error(error, "the start function"),
+            None => trap::from_error(error, &readable(&self.program.described(self.began).0)),
+        }
     }
 }
 

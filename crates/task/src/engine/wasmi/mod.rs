@@ -57,6 +57,8 @@ struct Program {
     imports: Vec<Call>,
     memory: Option<Space>,
     tables: Vec<usize>,
+    /// Bytes that a stack begins with.
+    stack: usize,
     has_start: bool,
     /// Exported functions: names and types, and where in the list a name is.
     exports: Vec<(String, Signature)>,
@@ -86,9 +88,10 @@ enum Began {
 /// If wasmi will not have it.
 pub(super) fn prepare(module: &Module, options: &Options) -> Result<Wasmi, LoadError> {
     let engine = wasmi::Engine::new(&config(&options.limits));
-    let compiled = wasmi::Module::new(&engine, &module.with_imported_memory).map_err(|error| {
-        LoadError::Unsupported(format!("something that wasmi does not take ({error})"))
-    })?;
+    let compiled =
+        wasmi::Module::new(&engine, &module.code.with_imported_memory).map_err(|error| {
+            LoadError::Unsupported(format!("something that wasmi does not take ({error})"))
+        })?;
     let by_name =
         (0..).zip(&module.exports).map(|(place, (name, _))| (name.clone(), place)).collect();
     Ok(Wasmi(Arc::new(Program {
@@ -97,11 +100,12 @@ pub(super) fn prepare(module: &Module, options: &Options) -> Result<Wasmi, LoadE
         imports: module.imports.clone(),
         memory: module.memory.map(|memory| Space::new(memory, &options.limits)),
         tables: module.tables.clone(),
+        stack: STACK_AT_FIRST.min(options.limits.stack),
         has_start: module.has_start,
         exports: module.exports.clone(),
         by_name,
         table: module.table.clone(),
-        renewal: module.renewal.clone(),
+        renewal: module.code.renewal.clone(),
         pool: Pool::new(instance_bytes(module)),
     })))
 }
@@ -151,14 +155,12 @@ impl Wasmi {
     ) -> Result<Running, Trap> {
         let program = &self.0;
         let began = program.began(entry).ok_or_else(|| no_function(entry))?;
-        if program.memory.is_some() && !calls.grow_memory(0, program.memory_minimum()) {
-            return Err(Trap::saying(
-                TrapKind::Limit,
-                "the program has no memory left for another task",
-            ));
+        let memory = program.memory.is_none() || calls.grow_memory(0, program.memory_minimum());
+        if !memory || !calls.begin_stack(program.stack) {
+            return Err(no_memory("another task"));
         }
         if !program.tables.iter().all(|&entries| calls.grow_table(0, entries)) {
-            return Err(Trap::saying(TrapKind::Limit, "its tables are too large"));
+            return Err(no_memory("the tables of another task"));
         }
         let live = match program.pool.take() {
             Some(live) => live,
@@ -167,6 +169,11 @@ impl Wasmi {
         let function = program.function(&live, began).ok_or_else(|| no_function(entry))?;
         Ok(Running::new(program.clone(), live, began, function, arguments))
     }
+}
+
+#[cold]
+fn no_memory(what: &str) -> Trap {
+    Trap::saying(TrapKind::Limit, format!("the program has no memory left for {what}"))
 }
 
 #[cold]

@@ -77,7 +77,7 @@ impl Lent {
         self.pause.take()
     }
 
-    fn calls(&mut self) -> &mut dyn Calls {
+    pub(super) fn calls(&mut self) -> &mut dyn Calls {
         self.calls.as_deref_mut().expect("a guest runs only during a step")
     }
 }

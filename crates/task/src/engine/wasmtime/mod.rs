@@ -87,7 +87,7 @@ fn prepare_on(
         engine: "wasmtime",
         why: format!("{error:#}"),
     };
-    let code = ::wasmtime::Module::new(engine, &module.bytes).map_err(refused)?;
+    let code = ::wasmtime::Module::new(engine, &module.code.bytes).map_err(refused)?;
     let ready = host::link(engine, &module.imports)
         .and_then(|linker| linker.instantiate_pre(&code))
         .map_err(refused)?;
@@ -106,7 +106,7 @@ fn prepare_on(
         table,
         start: if module.has_start { code.get_export_index(START) } else { None },
         memory: module.memory.and_then(|_| code.get_export_index(MEMORY)),
-        names: Arc::new(trap::exported_names(&module.bytes)),
+        names: Arc::new(trap::exported_names(&module.code.bytes)),
         ready,
         sizes,
         fuel: options.fuel.unwrap_or(u64::MAX),
@@ -131,6 +131,10 @@ impl Engine for Compiled {
 
 impl Compiled {
     fn make(&self, entry: &Entry, arguments: &[Value], lent: &Shared) -> Result<Fibre, Trap> {
+        if !lent.lock().calls().begin_stack(self.sizes.stack_at_first()) {
+            let message = "the program has no memory left for the stack of another task";
+            return Err(Trap::saying(TrapKind::Limit, message));
+        }
         let guest = Guest {
             lent: lent.clone(),
             memory: None,

@@ -72,6 +72,11 @@ impl Sizes {
             stack: limits.stack.max(PAGE),
         }
     }
+
+    /// Bytes of a stack that a task has at least: what stays resident of it.
+    pub(super) fn stack_at_first(&self) -> usize {
+        STACK_KEPT.min(self.stack)
+    }
 }
 
 /// How loads and stores outside the memory are found out.

@@ -227,6 +227,9 @@ fn call_costs_what_its_arguments_say() {
         fn grow_table(&mut self, _: usize, _: usize) -> bool {
             true
         }
+        fn begin_stack(&mut self, _: usize) -> bool {
+            true
+        }
     }
     let program = program(
         r#"(module

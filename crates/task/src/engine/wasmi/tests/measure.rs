@@ -61,6 +61,10 @@ impl Calls for Lean {
     fn grow_table(&mut self, _: usize, _: usize) -> bool {
         true
     }
+
+    fn begin_stack(&mut self, _: usize) -> bool {
+        true
+    }
 }
 
 struct Task {
