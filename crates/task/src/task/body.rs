@@ -131,7 +131,7 @@ impl TaskBody {
             Stepped::Waits => Step::Pause,
             Stepped::Returned(values) => self.over(own, Ok(values)),
             Stepped::Trapped(trap) => {
-                let trap = self.locate(own, trap);
+                let trap = self.locate(own, *trap);
                 self.over(own, Err(TaskError::Trap(trap)))
             }
         }

@@ -166,7 +166,7 @@ impl Running {
                     self.waiting = call.map(|call| Waiting { call, answer: None });
                     return Stepped::Waits;
                 }
-                Left::Failed(error) => return Stepped::Trapped(self.trap(&error)),
+                Left::Failed(error) => return Stepped::Trapped(Box::new(self.trap(&error))),
             }
         }
     }
