@@ -140,7 +140,8 @@ impl TaskBody {
     /// Its program is deadlocked.
     #[cold]
     fn doomed(&mut self, own: &TaskCell) -> Step<u32> {
-        match own.wait.take(|outcome, _| outcome) {
+        // SAFETY: this is a turn of the task.
+        match unsafe { own.wait.take(|outcome, _| outcome) } {
             Some(Outcome::Deadlock(report)) => {
                 self.over(own, Err(TaskError::Deadlock(own.reason(), report)))
             }
