@@ -28,7 +28,7 @@ use crate::{
     object::guarded::Guarded,
     program::{shared::Shared, spawn::Input},
     task::{
-        cell::{Noted, Task},
+        cell::{self, Noted, Task},
         waiter::{Readies, Ready, Waiter},
     },
 };
@@ -135,7 +135,9 @@ impl Host {
     fn waiter(own: &Task, reason: Noted) -> Option<Waiter> {
         own.note(reason);
         let epoch = own.wait.begin(false)?;
-        Some(Waiter { task: own.clone(), epoch })
+        // SAFETY: a guest calls in turns of its task only.
+        let spare = unsafe { cell::spare_handle(own) };
+        Some(Waiter { task: spare.unwrap_or_else(|| own.clone()), epoch })
     }
 
     /// The task is in line, and waits from now on. No lock is held.
@@ -211,6 +213,8 @@ impl Drop for Host {
     /// it had is told.
     fn drop(&mut self) {
         self.give_up();
+        // SAFETY: a host is dropped in the last turn of its task, or when there will be no more.
+        drop(unsafe { cell::spare_handle(&self.own) });
         let mut readies = Readies::default();
         for mutex in mem::take(&mut self.held).into_values() {
             mutex.abandon(&self.shared.commons, self.own.id, &mut readies);

@@ -2,7 +2,10 @@
 
 use crate::{
     program::counts::Counts,
-    task::{cell::Task, wait::Outcome},
+    task::{
+        cell::{self, Task},
+        wait::Outcome,
+    },
 };
 
 /// An entry in the queue of whatever a task waits for.
@@ -45,8 +48,10 @@ impl Ready {
     /// Lets it run next on this worker, if this is a turn.
     #[inline]
     pub(crate) fn run_next(self) {
-        if self.0.hand_off_with((), |_| true, |_, ()| ()).is_err() {
-            self.wake();
+        match self.0.hand_off_with((), |_| true, |_, ()| ()) {
+            // Its turn is ours until this one ends.
+            Ok(()) => cell::leave_handle(self.0),
+            Err(()) => self.wake(),
         }
     }
 }
