@@ -161,9 +161,11 @@ impl Host {
 
 impl Calls for Host {
     fn cost(&self, call: Call, arguments: &[u64; MAX_PARAMETERS]) -> u64 {
-        let input = self.input.as_ref().map_or(0, |input| input.bytes().len());
-        let data = self.shared.module.data_bytes;
-        price::of(call, arguments, Sizes { input, data }, &self.shared.options.limits)
+        let sizes = || Sizes {
+            input: self.input.as_ref().map_or(0, |input| input.bytes().len()),
+            data: self.shared.module.data_bytes,
+        };
+        price::of(call, arguments, sizes, &self.shared.options.limits)
     }
 
     #[inline]

@@ -179,7 +179,7 @@ impl Wait {
     ///
     /// # Safety
     /// The caller has claimed the wait, and has not delivered yet.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn deliver(&self, outcome: Outcome, bytes: &[u8]) {
         self.delivery.with_mut(|delivery| {
             // SAFETY: by rule 3 it is the caller's, who has claimed the wait.
