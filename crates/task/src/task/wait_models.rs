@@ -16,7 +16,10 @@ use loom::{
 };
 
 use super::*;
-use crate::program::counts::{Counts, Verdict};
+use crate::{
+    program::counts::{Counts, Verdict},
+    sync::Mutex,
+};
 
 /// One task that waits, those who could end its wait, and what they leave.
 struct World {
