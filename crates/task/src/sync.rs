@@ -1,7 +1,7 @@
 //! The one place that chooses between real primitives and the model checkers'.
 
 #[cfg(loom)]
-pub(crate) use loom::{sync::atomic, thread};
+pub(crate) use loom::{cell::UnsafeCell, sync::atomic, thread};
 #[cfg(shuttle)]
 pub(crate) use shuttle::{sync::atomic, thread};
 #[cfg(not(any(loom, shuttle)))]
@@ -29,5 +29,18 @@ impl<T> Mutex<T> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// std's cell with loom's interface: what is inside is reached in a closure only.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    #[inline(always)]
+    pub(crate) fn with_mut<R>(&self, user: impl FnOnce(*mut T) -> R) -> R {
+        user(self.0.get())
     }
 }

@@ -75,8 +75,9 @@ pub(crate) enum Stepped {
     Waits,
     /// The function returned.
     Returned(Vec<Value>),
-    /// The guest trapped.
-    Trapped(Trap),
+    /// The guest trapped. Behind a pointer: a trap is large, most steps have none, and each step is
+    /// moved through several hands.
+    Trapped(Box<Trap>),
 }
 
 /// The answer to a guest's call.

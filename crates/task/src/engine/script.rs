@@ -201,7 +201,7 @@ impl Task {
     #[track_caller]
     pub(crate) fn trapped(&mut self) -> Trap {
         match self.run(10_000) {
-            Stepped::Trapped(trap) => trap,
+            Stepped::Trapped(trap) => *trap,
             end => panic!("the task did not trap: {end:?}"),
         }
     }

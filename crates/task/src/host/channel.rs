@@ -26,11 +26,14 @@ impl Host {
 
     /// The channel with this id; it goes back with `self.recent.put`. One that was given out and is
     /// gone is closed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn channel(&mut self, id: u64) -> Result<Arc<Channel>, Code> {
-        if let Some(channel) = self.recent.take(id) {
-            return Ok(channel);
-        }
+        self.recent.take(id).map_or_else(|| self.unused_channel(id), Ok)
+    }
+
+    /// A channel that the task has not used of late.
+    #[cold]
+    fn unused_channel(&self, id: u64) -> Result<Arc<Channel>, Code> {
         match self.shared.channels.find(id) {
             Lookup::There(channel) => Ok(channel),
             Lookup::Gone => Err(Code::Closed),

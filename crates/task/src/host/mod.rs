@@ -28,7 +28,7 @@ use crate::{
     object::guarded::Guarded,
     program::{shared::Shared, spawn::Input},
     task::{
-        cell::{Noted, Task},
+        cell::{self, Noted, Task},
         waiter::{Readies, Ready, Waiter},
     },
 };
@@ -147,7 +147,9 @@ impl Host {
     fn waiter(own: &Task, reason: Noted) -> Option<Waiter> {
         own.note(reason);
         let epoch = own.wait.begin(false)?;
-        Some(Waiter { task: own.clone(), epoch })
+        // SAFETY: a guest calls in turns of its task only.
+        let spare = unsafe { cell::spare_handle(own) };
+        Some(Waiter { task: spare.unwrap_or_else(|| own.clone()), epoch })
     }
 
     /// The task is in line, and waits from now on. No lock is held.
@@ -171,9 +173,11 @@ impl Host {
 
 impl Calls for Host {
     fn cost(&self, call: Call, arguments: &[u64; MAX_PARAMETERS]) -> u64 {
-        let input = self.input.as_ref().map_or(0, |input| input.bytes().len());
-        let data = self.shared.module.data_bytes;
-        price::of(call, arguments, Sizes { input, data }, &self.shared.options.limits)
+        let sizes = || Sizes {
+            input: self.input.as_ref().map_or(0, |input| input.bytes().len()),
+            data: self.shared.module.data_bytes,
+        };
+        price::of(call, arguments, sizes, &self.shared.options.limits)
     }
 
     #[inline]
@@ -224,6 +228,8 @@ impl Drop for Host {
     /// it had is told.
     fn drop(&mut self) {
         self.give_up();
+        // SAFETY: a host is dropped in the last turn of its task, or when there will be no more.
+        drop(unsafe { cell::spare_handle(&self.own) });
         let mut readies = Readies::default();
         for mutex in mem::take(&mut self.held).into_values() {
             mutex.abandon(&self.shared.commons, self.own.id, &mut readies);

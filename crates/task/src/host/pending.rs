@@ -60,7 +60,7 @@ impl Host {
         }
         let Host { own, pending, .. } = self;
         // The memory is filled where the bytes are, before they are cleared.
-        let taken = own.wait.take(|outcome, bytes| {
+        let fill = |outcome: Outcome, bytes: &[u8]| {
             match (&outcome, &*pending) {
                 (
                     Outcome::Bytes,
@@ -76,7 +76,9 @@ impl Host {
                 _ => {}
             }
             outcome
-        });
+        };
+        // SAFETY: a guest runs in turns of its task only.
+        let taken = unsafe { own.wait.take(fill) };
         // If there is none, whoever has claimed the wait is about to deliver it, and to wake us.
         taken.map_or(Answer::Wait, |outcome| self.finish(outcome))
     }
@@ -93,7 +95,8 @@ impl Host {
             _ => return false,
         };
         if self.shared.runtime.now() >= alarm.deadline && self.own.wait.claim_own().is_some() {
-            self.own.wait.deliver(Outcome::Code(Code::TimedOut), &[]);
+            // SAFETY: the claim was ours.
+            unsafe { self.own.wait.deliver(Outcome::Code(Code::TimedOut), &[]) };
         }
         !self.own.wait.is_waiting()
     }

@@ -30,22 +30,23 @@ pub(crate) struct Sizes {
     pub(crate) data: usize,
 }
 
-/// What `call` costs.
+/// What `call` costs. Few calls ask for the sizes.
+#[inline]
 pub(crate) fn of(
     call: Call,
     arguments: &[u64; MAX_PARAMETERS],
-    sizes: Sizes,
+    sizes: impl FnOnce() -> Sizes,
     limits: &Limits,
 ) -> u64 {
     let &[_, b, c, _] = arguments;
     // A call with more than there may be is refused, and so is a length below 0.
     let most = |len: u64, limit: usize| u64::from(len as u32).min(limit as u64);
-    let spawn = SPAWN + sizes.data as u64 / BYTES;
+    let spawn = |sizes: Sizes| SPAWN + sizes.data as u64 / BYTES;
     let message = |len: u64| most(len, limits.message_bytes);
     BASE + match call {
-        Call::Spawn => spawn,
-        Call::SpawnWith => spawn + message(c) / BYTES,
-        Call::Input => most(b, sizes.input) / BYTES,
+        Call::Spawn => spawn(sizes()),
+        Call::SpawnWith => spawn(sizes()) + message(c) / BYTES,
+        Call::Input => most(b, sizes().input) / BYTES,
         Call::ChanSend | Call::Unlock => 2 * message(c) / BYTES,
         Call::MutexOpen => 2 * message(b) / BYTES,
         Call::Select => CHANNEL * most(b, limits.select),
@@ -74,8 +75,8 @@ mod tests {
         let limits = Limits::default();
         let sizes = Sizes { input: 1 << 20, data: 1 << 20 };
         for import in IMPORTS {
-            let little = of(import.call, &[0; 4], Sizes::default(), &limits);
-            let much = of(import.call, &[u64::from(u32::MAX); 4], sizes, &limits);
+            let little = of(import.call, &[0; 4], Sizes::default, &limits);
+            let much = of(import.call, &[u64::from(u32::MAX); 4], || sizes, &limits);
             assert!(little >= BASE, "{}", import.name);
             assert!(
                 much <= BASE + SPAWN + limits.task_memory as u64 / RANDOM_BYTES,
@@ -88,10 +89,10 @@ mod tests {
     #[test]
     fn bytes_are_paid_for() {
         let limits = Limits::default();
-        let send = |len| of(Call::ChanSend, &[1, 0, len, 0], Sizes::default(), &limits);
+        let send = |len| of(Call::ChanSend, &[1, 0, len, 0], Sizes::default, &limits);
         let sizes = Sizes { input: 160, data: 1_600 };
-        assert_eq!(of(Call::Spawn, &[0; 4], sizes, &limits), BASE + SPAWN + 100);
+        assert_eq!(of(Call::Spawn, &[0; 4], || sizes, &limits), BASE + SPAWN + 100);
         assert_eq!(send(16_000) - send(0), 2_000);
-        assert_eq!(of(Call::Input, &[0, 1 << 20, 0, 0], sizes, &limits), BASE + 10);
+        assert_eq!(of(Call::Input, &[0, 1 << 20, 0, 0], || sizes, &limits), BASE + 10);
     }
 }

@@ -119,7 +119,8 @@ pub(crate) fn fail_all(shared: &Shared, charge: Charge) {
     });
     let report = Arc::new(Deadlock::new(tasks.collect()));
     for task in &claimed {
-        task.wait.deliver(Outcome::Deadlock(report.clone()), &[]);
+        // SAFETY: those that are left were claimed above.
+        unsafe { task.wait.deliver(Outcome::Deadlock(report.clone()), &[]) };
     }
     claimed.into_iter().for_each(|task| Ready(task).wake());
     shared.act(counts.leave());

@@ -123,7 +123,8 @@ impl Shared {
     /// Asks a task to end. The caller is counted as busy.
     pub(crate) fn cancel(&self, task: &Task) {
         if self.commons.counts.claim(|| task.wait.cancel()).is_some() {
-            task.wait.deliver(Outcome::Code(Code::Cancelled), &[]);
+            // SAFETY: the claim was ours.
+            unsafe { task.wait.deliver(Outcome::Code(Code::Cancelled), &[]) };
             Ready(task.clone()).wake();
         }
     }

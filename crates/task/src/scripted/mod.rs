@@ -163,7 +163,7 @@ impl Scripted {
             }
             match self.guest.request() {
                 Request::Work(operations) => self.doing = Doing::Works(operations),
-                Request::Trap(kind) => return Stepped::Trapped(Trap::new(kind)),
+                Request::Trap(kind) => return Stepped::Trapped(Box::new(Trap::new(kind))),
                 Request::Grow(to) => {
                     let from = self.guest.with_memory(|memory| memory.len());
                     let granted = calls.grow_memory(from, to);

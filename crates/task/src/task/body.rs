@@ -140,7 +140,7 @@ impl TaskBody {
             Stepped::Waits => Step::Pause,
             Stepped::Returned(values) => self.over(own, Ok(values)),
             Stepped::Trapped(trap) => {
-                let trap = self.locate(own, trap);
+                let trap = self.locate(own, *trap);
                 self.over(own, Err(TaskError::Trap(trap)))
             }
         }
@@ -149,7 +149,8 @@ impl TaskBody {
     /// Its program is deadlocked.
     #[cold]
     fn doomed(&mut self, own: &TaskCell) -> Step<u32> {
-        match own.wait.take(|outcome, _| outcome) {
+        // SAFETY: this is a turn of the task.
+        match unsafe { own.wait.take(|outcome, _| outcome) } {
             Some(Outcome::Deadlock(report)) => {
                 self.over(own, Err(TaskError::Deadlock(own.reason(), report)))
             }

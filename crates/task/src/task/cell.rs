@@ -8,7 +8,7 @@ use crate::{
     id::{CHANNEL, ChannelId, MUTEX, MutexId, TaskId},
     sync::{
         Mutex,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     task::wait::Wait,
 };
@@ -35,6 +35,8 @@ pub(crate) struct TaskCell {
     selected: Mutex<Vec<ChannelId>>,
     /// Operations used so far. Written in turns only.
     fuel: AtomicU64,
+    /// Whether a handle of the task was left with it. Touched by whoever has its turn.
+    spare: AtomicBool,
 }
 
 /// What a blocked task waits for.
@@ -64,6 +66,7 @@ impl TaskCell {
             reason: AtomicU64::new(TIMER),
             selected: Mutex::default(),
             fuel: AtomicU64::new(0),
+            spare: AtomicBool::new(false),
         }
     }
 
@@ -105,6 +108,31 @@ impl TaskCell {
     pub(crate) fn add_fuel(&self, used: u64) {
         self.fuel.store(self.fuel().saturating_add(used), Relaxed);
     }
+}
+
+/// Leaves a handle with its task, which needs one for its next wait: so the word of the strand is not
+/// counted up and down each time. For whoever has the task's turn; turns are ordered by the same word.
+#[inline]
+pub(crate) fn leave_handle(task: Task) {
+    if !task.spare.load(Relaxed) {
+        task.spare.store(true, Relaxed);
+        task.into_raw();
+    }
+}
+
+/// The handle that was left with the task.
+///
+/// # Safety
+/// The caller has the task's turn.
+#[inline]
+pub(crate) unsafe fn spare_handle(task: &Task) -> Option<Task> {
+    if !task.spare.load(Relaxed) {
+        return None;
+    }
+    task.spare.store(false, Relaxed);
+    // SAFETY: `leave_handle` has given one away, of the same type. Nobody but the caller takes it, who
+    // has the turn.
+    Some(unsafe { Task::from_raw(task.as_raw()) })
 }
 
 /// A reason to wait, in one word.

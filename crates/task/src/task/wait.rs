@@ -17,11 +17,14 @@
 //! 2. A wait is claimed once. Whoever claims it delivers an outcome and wakes the task, in this order;
 //!    a task that is woken by somebody else meanwhile finds no outcome, and waits on. It does not
 //!    begin another wait before it has taken the outcome.
-//! 3. WAITING and CANCELLED never hold together: whoever cancels a task that waits claims it in the
+//! 3. What is delivered needs no lock: it belongs to whoever has claimed the wait from the claim to
+//!    the delivery, and to the task from there to its next `begin`.
+//! 4. WAITING and CANCELLED never hold together: whoever cancels a task that waits claims it in the
 //!    same step, and a task that is cancelled does not begin to wait. So no cancellation is missed.
 //!
-//! Ordering: none is needed. Epochs go from the task to those who claim under the locks of channels,
-//! mutexes and the table of tasks; what is delivered goes back under the lock of the delivery.
+//! Ordering: by rule 3 alone. `begin` releases, after the task has looked at the outcome of its last
+//! wait, and a claim acquires: not everyone who claims has the epoch from under a lock. `deliver`
+//! releases and `take` acquires, since the task may look before it is woken.
 
 use std::sync::Arc;
 
@@ -29,8 +32,11 @@ use crate::{
     abi::Code,
     program::deadlock::Deadlock,
     sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        UnsafeCell,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
 };
 
@@ -74,8 +80,13 @@ pub(crate) struct Claim {
 #[derive(Debug, Default)]
 pub(crate) struct Wait {
     word: AtomicU64,
-    delivery: Mutex<Delivery>,
+    /// Whether the outcome is there.
+    delivered: AtomicBool,
+    delivery: UnsafeCell<Delivery>,
 }
+
+// SAFETY: the delivery has one owner at a time, by rule 3, and `Outcome` may be sent.
+unsafe impl Sync for Wait {}
 
 #[derive(Debug, Default)]
 struct Delivery {
@@ -93,7 +104,7 @@ impl Wait {
         while word & CANCELLED == 0 {
             debug_assert_eq!(word & WAITING, 0, "a task that waits began to wait");
             let to = (word & !(EPOCH - 1)) + EPOCH + WAITING + timed;
-            match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
+            match self.word.compare_exchange_weak(word, to, Release, Relaxed) {
                 Ok(_) => return Some(to / EPOCH),
                 Err(now) => word = now,
             }
@@ -121,7 +132,7 @@ impl Wait {
     fn claim_if(&self, fits: impl Fn(u64) -> bool, flag: u64) -> Option<Claim> {
         let mut word = self.word.load(Relaxed);
         while word & WAITING != 0 && fits(word) {
-            match self.word.compare_exchange_weak(word, word - WAITING + flag, Relaxed, Relaxed) {
+            match self.word.compare_exchange_weak(word, word - WAITING + flag, Acquire, Relaxed) {
                 Ok(_) => return Some(Claim { timed: word & TIMED != 0 }),
                 Err(now) => word = now,
             }
@@ -134,7 +145,7 @@ impl Wait {
         let mut word = self.word.load(Relaxed);
         loop {
             let to = (word | CANCELLED) & !WAITING;
-            match self.word.compare_exchange_weak(word, to, Relaxed, Relaxed) {
+            match self.word.compare_exchange_weak(word, to, Acquire, Relaxed) {
                 Ok(_) if word & WAITING == 0 => return None,
                 Ok(_) => return Some(Claim { timed: word & TIMED != 0 }),
                 Err(now) => word = now,
@@ -164,27 +175,42 @@ impl Wait {
         self.word.load(Relaxed) & DOOMED != 0
     }
 
-    /// Leaves the outcome for the task. For whoever has claimed its wait.
-    #[inline]
-    pub(crate) fn deliver(&self, outcome: Outcome, bytes: &[u8]) {
-        let mut delivery = self.delivery.lock();
-        debug_assert!(delivery.outcome.is_none(), "a wait had two outcomes");
-        delivery.bytes.extend_from_slice(bytes);
-        delivery.outcome = Some(outcome);
+    /// Leaves the outcome for the task.
+    ///
+    /// # Safety
+    /// The caller has claimed the wait, and has not delivered yet.
+    #[inline(always)]
+    pub(crate) unsafe fn deliver(&self, outcome: Outcome, bytes: &[u8]) {
+        self.delivery.with_mut(|delivery| {
+            // SAFETY: by rule 3 it is the caller's, who has claimed the wait.
+            let delivery = unsafe { &mut *delivery };
+            debug_assert!(delivery.outcome.is_none(), "a wait had two outcomes");
+            delivery.bytes.extend_from_slice(bytes);
+            delivery.outcome = Some(outcome);
+        });
+        self.delivered.store(true, Release);
     }
 
     /// Takes the outcome, and lets `user` have the bytes. `None`: it is on its way.
+    ///
+    /// # Safety
+    /// The caller is the task, in its turn.
     #[inline]
-    pub(crate) fn take<R>(&self, user: impl FnOnce(Outcome, &[u8]) -> R) -> Option<R> {
-        let mut delivery = self.delivery.lock();
-        let outcome = delivery.outcome.take()?;
-        // The next wait can not begin before this returns, so nobody waits for the lock.
-        let result = user(outcome, &delivery.bytes);
-        delivery.bytes.clear();
-        if delivery.bytes.capacity() > KEPT_MAX {
-            delivery.bytes = Vec::new();
+    pub(crate) unsafe fn take<R>(&self, user: impl FnOnce(Outcome, &[u8]) -> R) -> Option<R> {
+        if !self.delivered.load(Acquire) {
+            return None;
         }
-        Some(result)
+        self.delivered.store(false, Relaxed);
+        self.delivery.with_mut(|delivery| {
+            // SAFETY: by rule 3 it is the task's, which is the caller.
+            let delivery = unsafe { &mut *delivery };
+            let result = user(delivery.outcome.take()?, &delivery.bytes);
+            delivery.bytes.clear();
+            if delivery.bytes.capacity() > KEPT_MAX {
+                delivery.bytes = Vec::new();
+            }
+            Some(result)
+        })
     }
 }
 

@@ -16,7 +16,10 @@ use loom::{
 };
 
 use super::*;
-use crate::program::counts::{Counts, Verdict};
+use crate::{
+    program::counts::{Counts, Verdict},
+    sync::Mutex,
+};
 
 /// One task that waits, those who could end its wait, and what they leave.
 struct World {
@@ -75,7 +78,8 @@ impl World {
     fn answer(&self, claim: impl FnOnce() -> Option<Claim>, outcome: Outcome) -> bool {
         let claim = self.counts.claim(claim);
         if claim.is_some() {
-            self.wait.deliver(outcome, &[]);
+            // SAFETY: the claim was ours.
+            unsafe { self.wait.deliver(outcome, &[]) };
             self.woken.store(true, Release);
         }
         claim.is_some()
@@ -104,9 +108,15 @@ impl World {
     /// How the wait has ended. Whoever was not woken has no outcome.
     fn outcome(&self) -> Option<Outcome> {
         let woken = self.woken.load(Acquire);
-        let outcome = self.wait.take(|outcome, _| outcome);
+        let outcome = self.take();
         assert_eq!(woken, outcome.is_some());
         outcome
+    }
+
+    /// What the task finds when it looks, woken or not.
+    fn take(&self) -> Option<Outcome> {
+        // SAFETY: each model has one thread that plays the task, and only that one looks.
+        unsafe { self.wait.take(|outcome, _| outcome) }
     }
 }
 
@@ -221,6 +231,33 @@ fn ended_from_outside_while_another_claims_the_wait() {
         assert_eq!(ended.join().unwrap(), Verdict::GoesOn);
         assert_eq!(world.found.load(Relaxed), 0);
         assert_eq!(world.counts.busy(), 1);
+    });
+}
+
+/// Looks before it is woken: it finds the whole outcome or none. Then it waits again, and is cancelled
+/// by somebody who has seen no lock.
+#[test]
+fn looked_before_it_was_woken_then_waits_again() {
+    loom::model(|| {
+        let world = World::new(2);
+        world.receive();
+        let sender = thread::spawn({
+            let world = world.clone();
+            move || world.send()
+        });
+        let canceller = thread::spawn({
+            let world = world.clone();
+            move || world.cancel()
+        });
+        let mut over = match world.take() {
+            Some(Outcome::Value(1)) => !world.receive() || world.take().is_some(),
+            Some(outcome) => matches!(outcome, Outcome::Code(Code::Cancelled)),
+            None => false,
+        };
+        sender.join().unwrap();
+        canceller.join().unwrap();
+        over |= world.take().is_some();
+        assert!(over && world.wait.is_cancelled());
     });
 }
 

@@ -2,7 +2,10 @@
 
 use crate::{
     program::counts::Counts,
-    task::{cell::Task, wait::Outcome},
+    task::{
+        cell::{self, Task},
+        wait::Outcome,
+    },
 };
 
 /// An entry in the queue of whatever a task waits for.
@@ -19,10 +22,12 @@ impl Waiter {
     }
 
     /// Ends the wait with this outcome. `None`: somebody else has ended it, or the task is gone.
-    #[inline]
+    // Always inline: most callers know the outcome beforehand, and to pass it takes longer than the rest.
+    #[inline(always)]
     pub(crate) fn answer(self, counts: &Counts, outcome: Outcome, bytes: &[u8]) -> Option<Ready> {
         counts.claim(|| self.task.wait.claim(self.epoch))?;
-        self.task.wait.deliver(outcome, bytes);
+        // SAFETY: the claim was ours.
+        unsafe { self.task.wait.deliver(outcome, bytes) };
         Some(Ready(self.task))
     }
 }
@@ -44,8 +49,10 @@ impl Ready {
     /// Lets it run next on this worker, if this is a turn.
     #[inline]
     pub(crate) fn run_next(self) {
-        if self.0.hand_off_with((), |_| true, |_, ()| ()).is_err() {
-            self.wake();
+        match self.0.hand_off_with((), |_| true, |_, ()| ()) {
+            // Its turn is ours until this one ends.
+            Ok(()) => cell::leave_handle(self.0),
+            Err(()) => self.wake(),
         }
     }
 }

@@ -12,12 +12,11 @@
 
 use std::{mem, panic::resume_unwind, sync::Arc};
 
-use wasmi::{
-    Error, Func, ResumableCall, ResumableCallHostTrap, ResumableCallOutOfFuel, Store, Val,
-};
+use wasmi::{Error, Func, ResumableCall, Store, TypedResumableCall, Val};
 
 use super::{
     Began, Program,
+    guest::{InCall, OutOfFuel, Returns},
     host::{self, Host},
     live::Live,
     trap,
@@ -27,7 +26,7 @@ use crate::{
     demangle::readable,
     engine::{Answer, Calls, Instance, Step, Stepped},
     trap::Trap,
-    value::Value,
+    value::{Value, ValueType},
 };
 
 /// A task's instance, and how far it is.
@@ -58,9 +57,9 @@ enum State {
     /// The start function or the entry is to be called.
     Begins,
     /// It is out of fuel.
-    Preempted(ResumableCallOutOfFuel),
+    Preempted(OutOfFuel),
     /// A call waits, or has its answer.
-    Waits(ResumableCallHostTrap),
+    Waits(InCall),
     /// The same, and nobody is suspended: the function that was called is the import.
     WaitsAlone,
     /// It has returned or trapped.
@@ -83,6 +82,7 @@ enum Left {
 }
 
 const ALIVE: &str = "an instance has its store until it is dropped";
+const TYPED: &str = "the function has the type that the module says";
 
 impl Running {
     pub(super) fn new(
@@ -167,44 +167,119 @@ impl Running {
                     self.waiting = call.map(|call| Waiting { call, answer: None });
                     return Stepped::Waits;
                 }
-                Left::Failed(error) => return Stepped::Trapped(self.trap(&error)),
+                Left::Failed(error) => return Stepped::Trapped(Box::new(self.trap(&error))),
             }
         }
     }
 
     /// Runs the guest once, from where it is.
     fn enter(&mut self) -> Left {
-        // Neither parameters nor results for the start function.
-        let (function, arguments, results) = match self.start {
-            Some(start) => (start, &[][..], &mut [][..]),
-            None => (self.entry, &self.arguments[..], &mut self.results[..]),
-        };
         let answer = self.waiting.take().and_then(|waiting| waiting.result());
         let store = &mut self.live.as_mut().expect(ALIVE).store;
-        let call = match mem::replace(&mut self.state, State::Ended) {
-            State::Begins => function.call_resumable(&mut *store, arguments, results),
-            State::Preempted(guest) => guest.resume(&mut *store, results),
-            State::Waits(guest) => guest.resume(&mut *store, answer.as_slice(), results),
-            State::WaitsAlone => return Left::Finished(answer.iter().map(from_wasmi).collect()),
+        // Neither parameters nor results for the start function.
+        let results = if self.start.is_some() { &mut [][..] } else { &mut self.results[..] };
+        let answer = answer.as_slice();
+        match mem::replace(&mut self.state, State::Ended) {
+            State::Begins => self.begin(),
+            State::Preempted(OutOfFuel::Any(guest)) => {
+                let call = guest.resume(&mut *store, results);
+                self.left(call)
+            }
+            State::Preempted(OutOfFuel::Nothing(guest)) => {
+                let call = guest.resume(&mut *store);
+                self.left_typed(call)
+            }
+            State::Preempted(OutOfFuel::Number(guest)) => {
+                let call = guest.resume(&mut *store);
+                self.left_typed(call)
+            }
+            State::Waits(InCall::Any(guest)) => {
+                let call = guest.resume(&mut *store, answer, results);
+                self.left(call)
+            }
+            State::Waits(InCall::Nothing(guest)) => {
+                let call = guest.resume(&mut *store, answer);
+                self.left_typed(call)
+            }
+            State::Waits(InCall::Number(guest)) => {
+                let call = guest.resume(&mut *store, answer);
+                self.left_typed(call)
+            }
+            State::WaitsAlone => Left::Finished(answer.iter().map(from_wasmi).collect()),
             State::Ended => unreachable!("stepped a task that has ended"),
-        };
+        }
+    }
+
+    /// Calls the start function or the entry.
+    fn begin(&mut self) -> Left {
+        let store = &mut self.live.as_mut().expect(ALIVE).store;
+        if let Some(start) = self.start {
+            let call = start.call_resumable(store, &[], &mut []);
+            return self.left(call);
+        }
+        let results = &self.program.described(self.began).1.results;
+        match (&self.arguments[..], &results[..]) {
+            (&[Val::I64(argument)], []) => {
+                let entry = self.entry.typed::<i64, ()>(&*store).expect(TYPED);
+                let call = entry.call_resumable(store, argument);
+                self.left_typed(call)
+            }
+            (&[Val::I64(argument)], [ValueType::I64]) => {
+                let entry = self.entry.typed::<i64, i64>(&*store).expect(TYPED);
+                let call = entry.call_resumable(store, argument);
+                self.left_typed(call)
+            }
+            (arguments, _) => {
+                let call = self.entry.call_resumable(store, arguments, &mut self.results);
+                self.left(call)
+            }
+        }
+    }
+
+    /// The guest was left, and its types are found in the results.
+    fn left(&mut self, call: Result<ResumableCall, Error>) -> Left {
         match call {
-            Ok(ResumableCall::Finished) => Left::Finished(results.iter().map(from_wasmi).collect()),
+            Ok(ResumableCall::Finished) => {
+                Left::Finished(self.results.iter().map(from_wasmi).collect())
+            }
             Ok(ResumableCall::OutOfFuel(guest)) => {
                 self.required = guest.required_fuel();
-                self.state = State::Preempted(guest);
+                self.state = State::Preempted(OutOfFuel::Any(guest));
                 Left::OutOfFuel
             }
             Ok(ResumableCall::HostTrap(guest)) => {
-                self.state = State::Waits(guest);
+                self.state = State::Waits(InCall::Any(guest));
                 Left::InCall
             }
-            Err(_) if store.data().waiting.is_some() => {
-                self.state = State::WaitsAlone;
-                Left::InCall
-            }
-            Err(error) => Left::Failed(error),
+            Err(error) => self.failed(error),
         }
+    }
+
+    /// The guest was left, and its types are known here.
+    #[inline]
+    fn left_typed<R: Returns>(&mut self, call: Result<TypedResumableCall<R>, Error>) -> Left {
+        match call {
+            Ok(TypedResumableCall::Finished(result)) => Left::Finished(result.values()),
+            Ok(TypedResumableCall::OutOfFuel(guest)) => {
+                self.required = guest.required_fuel();
+                self.state = State::Preempted(R::out_of_fuel(guest));
+                Left::OutOfFuel
+            }
+            Ok(TypedResumableCall::HostTrap(guest)) => {
+                self.state = State::Waits(R::in_call(guest));
+                Left::InCall
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: Error) -> Left {
+        if self.store().data().waiting.is_none() {
+            return Left::Failed(error);
+        }
+        self.state = State::WaitsAlone;
+        Left::InCall
     }
 
     #[cold]

@@ -12,6 +12,7 @@
 //! 3. A `table.grow` that runs out of fuel is resumed in the wrong place. Tables do not grow here (see
 //!    [`crate::module`]), and one that can not grow is refused before it is charged.
 
+mod guest;
 mod host;
 mod imports;
 mod instance;

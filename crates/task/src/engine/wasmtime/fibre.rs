@@ -65,7 +65,7 @@ impl Instance for Fibre {
             }
             Poll::Ready(Err(error)) => {
                 let trap = trap::running(&error, &self.names);
-                Step { end: Stepped::Trapped(trap), used: lent.meter.end() }
+                Step { end: Stepped::Trapped(Box::new(trap)), used: lent.meter.end() }
             }
             Poll::Pending => {
                 let end = match lent.take_pause() {

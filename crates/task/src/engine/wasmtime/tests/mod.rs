@@ -67,7 +67,7 @@ fn end(mut task: Task) -> Result<Vec<Value>, Trap> {
         match task.run(FUEL) {
             Stepped::Preempted | Stepped::Waits => {}
             Stepped::Returned(values) => return Ok(values),
-            Stepped::Trapped(trap) => return Err(trap),
+            Stepped::Trapped(trap) => return Err(*trap),
         }
     }
 }
