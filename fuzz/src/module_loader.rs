@@ -69,9 +69,7 @@ fn explainable(error: &LoadError) {
     let expected = match error {
         LoadError::Limit(_) | LoadError::HostReference { .. } => true,
         // A fuzzer that sees comparisons finds the names that are the host's.
-        LoadError::Unsupported(what) => {
-            what.contains("segment") || what.contains("are the host's")
-        }
+        LoadError::Unsupported(what) => what.contains("segment") || what.contains("are the host's"),
         _ => false,
     };
     assert!(expected, "a good module was refused: {error}");
