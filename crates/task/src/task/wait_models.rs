@@ -261,6 +261,32 @@ fn looked_before_it_was_woken_then_waits_again() {
     });
 }
 
+/// Whoever dooms a wait may have begun to look for a deadlock before the wait began, and comes by no
+/// lock of the task's: the claim itself orders the delivery behind what the task did with its last one.
+#[test]
+fn doomed_after_it_has_looked_and_waits_again() {
+    loom::model(|| {
+        let world = World::new(2);
+        world.receive();
+        let sender = thread::spawn({
+            let world = world.clone();
+            move || world.send()
+        });
+        let doomer = thread::spawn({
+            let world = world.clone();
+            move || world.answer(|| world.wait.doom(), Outcome::Value(2))
+        });
+        let mut taken = 0;
+        if world.take().is_some() {
+            taken += 1;
+            world.receive();
+        }
+        let ended = usize::from(sender.join().unwrap()) + usize::from(doomer.join().unwrap());
+        taken += usize::from(world.take().is_some());
+        assert_eq!(taken, ended, "each claim brings one outcome");
+    });
+}
+
 /// Two who could end the wait: one does.
 #[test]
 fn a_wait_is_ended_once() {
