@@ -47,7 +47,8 @@ pub struct Receipt {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeSet {
     pub accounts: Vec<AccountChange>,
-    /// Code that was not known to the shard before, by its hash, in order.
+    /// Code that accounts got in this block, by its hash, in order. The shard may know it already:
+    /// what is here must not depend on what happens to be at hand.
     pub codes: Vec<(B256, Bytes)>,
 }
 

@@ -1,5 +1,11 @@
 //! What comes of executing transactions, one after the other or side by side?
 
+mod context;
+pub mod evm;
+pub mod sequential;
+
+use std::{fmt, sync::Arc};
+
 use alloy_primitives::{Address, B256, map::HashMap};
 
 use crate::{
@@ -24,7 +30,7 @@ pub struct BlockContext {
     pub beneficiary: Address,
     pub parent_beacon_block_root: B256,
     /// Which hashes BLOCKHASH knows: the base chain's, or with `None` the shard's own.
-    pub base_hashes: Option<std::sync::Arc<HashMap<u64, B256>>>,
+    pub base_hashes: Option<Arc<HashMap<u64, B256>>>,
 }
 
 /// What a batch came to.
@@ -70,4 +76,44 @@ pub enum ExecuteError {
     Store(StoreError),
     /// The executor itself has failed.
     Fault(String),
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DropReason::NonceTooLow { nonce, account } => {
+                write!(f, "its nonce {nonce} is used: the account is at {account}")
+            }
+            DropReason::InsufficientFunds => f.write_str("the sender can not pay for it"),
+            DropReason::Expired => f.write_str("it waited for too long"),
+            DropReason::Replaced { by } => write!(f, "{by} took its place"),
+            DropReason::Evicted => f.write_str("the pool was full and it paid least"),
+            DropReason::Invalid(why) => write!(f, "it is not valid: {why}"),
+            DropReason::Panicked(what) => write!(f, "executing it failed: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for ExecuteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExecuteError::Store(error) => write!(f, "the state could not be read: {error}"),
+            ExecuteError::Fault(what) => write!(f, "the executor has failed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ExecuteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ExecuteError::Store(error) => Some(error),
+            ExecuteError::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for ExecuteError {
+    fn from(error: StoreError) -> ExecuteError {
+        ExecuteError::Store(error)
+    }
 }

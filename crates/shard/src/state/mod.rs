@@ -1,6 +1,11 @@
 //! Where does execution find accounts, code, storage and hashes?
 
+pub mod cache;
+mod reader;
+
 use alloy_primitives::{Address, B256, Bytes, U256};
+
+pub use reader::{ReaderDatabase, bytecode};
 
 use crate::{block::Account, store::StoreError};
 
