@@ -52,6 +52,49 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Whether it can be meant: otherwise says what is wrong, and what to do.
+    ///
+    /// ```
+    /// use shard::Config;
+    ///
+    /// let mut config = Config::default();
+    /// assert_eq!(config.check(), Ok(()));
+    /// config.rules.block_transactions_max = 0;
+    /// assert!(config.check().unwrap_err().contains("transactions per block"));
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let (rules, pool) = (&self.rules, &self.pool);
+        let wrong = |what: &str| Err(format!("{what}: choose another value"));
+        if rules.fork < SpecId::LONDON || rules.fork > SpecId::OSAKA {
+            let fork = rules.fork;
+            return Err(format!("{fork:?} is not a hard fork from London to Osaka: choose one"));
+        }
+        if rules.block_transactions_max == 0 {
+            return wrong("no transactions per block means no blocks");
+        }
+        if rules.block_gas_limit < 21_000 {
+            return wrong("a block gas limit below 21,000 holds no transaction");
+        }
+        if pool.transactions_max == 0 || pool.sender_max == 0 || pool.bytes_max == 0 {
+            return wrong("a pool that holds nothing accepts nothing");
+        }
+        if pool.transaction_bytes_max > pool.bytes_max {
+            return wrong("a transaction may be longer than a pool has room for");
+        }
+        if self.shards_max == 0 {
+            return wrong("with no shards there is nothing to run");
+        }
+        if self.checkpoint_bytes == 0 {
+            return wrong("a checkpoint after 0 bytes would never end");
+        }
+        Ok(())
+    }
+}
+
 /// What decides about the result of executing a transaction. The same rules, environment and
 /// order give the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

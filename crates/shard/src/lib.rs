@@ -10,16 +10,24 @@
 //! trait is the only way to a disk.
 
 pub mod block;
+mod commit;
 pub mod config;
 pub mod environment;
-mod error;
 pub mod execute;
+mod genesis;
 pub mod identity;
+pub mod shard;
+pub mod shards;
 pub mod state;
 pub mod store;
 pub mod transaction;
+mod view;
 
 pub use block::{Block, Receipt};
+pub use commit::Counts;
 pub use config::Config;
 pub use environment::Environment;
+pub use shard::Shard;
+pub use shards::Shards;
 pub use transaction::Transaction;
+pub use view::{Position, StateAt};

@@ -124,6 +124,8 @@ pub enum StoreError {
     Io { doing: &'static str, what: String },
     /// It failed before and was not reopened.
     Failed,
+    /// It was closed.
+    Closed,
     /// What was read can not be what was written.
     Corrupt(String),
     /// Another process has it open.
@@ -139,6 +141,7 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Io { doing, what } => write!(f, "{doing} failed: {what}"),
             StoreError::Failed => f.write_str("the store has failed and is not open again yet"),
+            StoreError::Closed => f.write_str("the store is closed"),
             StoreError::Corrupt(what) => write!(f, "the store is corrupt: {what}"),
             StoreError::Locked(path) => {
                 write!(

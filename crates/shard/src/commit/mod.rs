@@ -1,0 +1,367 @@
+//! How do blocks and accepted transactions of all shards get to the disk together?
+//!
+//! ```text
+//!   shards, admission        committer                          folder
+//!   submit(records, done) -> queue -> one append, one sync      one fold, whole
+//!                                     done(Ok(epoch)) ...       epoch's records -> tables
+//!                                     log long enough: rotate -> 
+//! ```
+//!
+//! 1. `done` is called once for each submission: with the epoch that holds it when it is as durable
+//!    as the setting says, or with the error when it is not. After an error nothing of it is kept.
+//! 2. Submissions are appended in the order in which they came.
+//! 3. At most one epoch is being folded while the next is filled. Where folding is slower than
+//!    filling, appending waits: memory is bounded.
+//! 4. After a failed append, sync or fold nothing is appended until the store was reopened; until
+//!    then each submission fails at once.
+//!
+//! What commits is a plain object that is driven: by a thread of its own in a real runtime, by a
+//! strand in a simulated one.
+
+pub(crate) mod driver;
+pub(crate) mod fold;
+pub(crate) mod keys;
+mod reason;
+pub(crate) mod record;
+
+use std::{
+    collections::VecDeque,
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    config::Durability,
+    store::{Epoch, Store, StoreError},
+};
+use fold::Beginning;
+use record::Record;
+
+/// The first wait before the store is reopened; it doubles up to [`REOPEN_MAX`].
+const REOPEN_FIRST: Duration = Duration::from_millis(10);
+const REOPEN_MAX: Duration = Duration::from_secs(5);
+/// So many times the bytes of a checkpoint may be in the log while the one before is folded.
+const BEHIND_MAX: u64 = 4;
+
+/// The runtime's clock.
+pub(crate) type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
+
+/// Told what became of a submission.
+pub(crate) type Done = Box<dyn FnOnce(Result<Epoch, StoreError>) + Send>;
+
+/// Called with each epoch that is in the tables, so that copies in memory can go.
+pub(crate) type Folded = Box<dyn Fn(Epoch) + Send + Sync>;
+
+struct Submission {
+    records: Vec<Record>,
+    done: Done,
+}
+
+/// Takes what must be durable, from any thread.
+pub(crate) struct Commit {
+    store: Arc<dyn Store>,
+    durability: Durability,
+    checkpoint_bytes: u64,
+    genesis: Arc<dyn Beginning + Send + Sync>,
+    folded: Folded,
+    clock: Clock,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Submission>,
+    /// What the current epoch's log holds.
+    records: Vec<Record>,
+    /// The epoch before, until it is in the tables.
+    folding: Option<Folding>,
+    /// Why nothing can be appended.
+    failure: Option<StoreError>,
+    /// How long to wait before the next attempt to reopen.
+    reopen_after: Duration,
+    /// When the first of what was appended and not synced was appended.
+    unsynced: Option<Duration>,
+    closing: bool,
+    counts: Counts,
+}
+
+struct Folding {
+    epoch: Epoch,
+    records: Arc<Vec<Record>>,
+    /// Whether someone is at it.
+    begun: bool,
+}
+
+/// What the committer has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Appends, each with one sync at most.
+    pub commits: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Epochs folded into the tables.
+    pub folds: u64,
+    /// Times that the store has failed.
+    pub failures: u64,
+}
+
+/// What a driver is to do next.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// Look again at once.
+    Again,
+    /// Nothing until it is woken.
+    Wait,
+    /// Look again after this time, or when it is woken.
+    WaitFor(Duration),
+    /// All is written and it is closing.
+    Closed,
+}
+
+impl Commit {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        durability: Durability,
+        checkpoint_bytes: u64,
+        genesis: Arc<dyn Beginning + Send + Sync>,
+        folded: Folded,
+        clock: Clock,
+    ) -> Commit {
+        let state = Mutex::new(State { reopen_after: REOPEN_FIRST, ..State::default() });
+        let changed = Condvar::new();
+        Commit { store, durability, checkpoint_bytes, genesis, folded, clock, state, changed }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is one assignment or push: a panic leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the logs still hold after opening: an epoch that is complete and has not been folded,
+    /// and the current one.
+    pub(crate) fn take_over(&self, older: Option<(Epoch, Vec<Record>)>, current: Vec<Record>) {
+        let mut state = self.state();
+        state.records = current;
+        state.folding = older.map(|(epoch, records)| Folding {
+            epoch,
+            records: Arc::new(records),
+            begun: false,
+        });
+    }
+
+    /// Has records appended, all or none, after those that were submitted before.
+    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) {
+        let mut state = self.state();
+        let refusal = match (&state.failure, state.closing) {
+            (Some(_), _) => Some(StoreError::Failed),
+            (None, true) => Some(StoreError::Closed),
+            (None, false) => None,
+        };
+        if let Some(refusal) = refusal {
+            drop(state);
+            return done(Err(refusal));
+        }
+        state.waiting.push_back(Submission { records, done });
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Why nothing can be made durable at the moment.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
+        self.state().failure.clone()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.state().counts
+    }
+
+    /// From now on nothing is taken; what was is still written.
+    pub(crate) fn close(&self) {
+        self.state().closing = true;
+        self.changed.notify_all();
+    }
+
+    /// One step of committing: what has gathered is appended with one sync.
+    pub(crate) fn step(&self) -> Next {
+        let mut state = self.state();
+        let closing = state.closing;
+        if state.failure.is_some() {
+            drop(state);
+            return if closing { Next::Closed } else { self.reopen() };
+        }
+        if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
+            let left = (since + delay).saturating_sub((self.clock)());
+            if left.is_zero() || closing {
+                drop(state);
+                return self.sync_late();
+            }
+            if state.waiting.is_empty() {
+                return Next::WaitFor(left);
+            }
+        }
+        if state.waiting.is_empty() {
+            return if closing { Next::Closed } else { Next::Wait };
+        }
+        let batch = mem::take(&mut state.waiting);
+        drop(state);
+        self.append(batch);
+        Next::Again
+    }
+
+    /// Whether `step` has something to do.
+    fn is_step_due(&self, state: &State) -> bool {
+        state.closing || (state.failure.is_none() && !state.waiting.is_empty())
+    }
+
+    /// Whether `fold` has something to do.
+    fn is_fold_due(&self, state: &State) -> bool {
+        let complete = state.folding.as_ref().is_some_and(|folding| !folding.begun);
+        state.closing || (state.failure.is_none() && complete)
+    }
+
+    fn append(&self, batch: VecDeque<Submission>) {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        for submission in &batch {
+            for record in &submission.records {
+                record.encode(&mut bytes);
+                ends.push(bytes.len());
+            }
+        }
+        let mut from = 0;
+        let slices: Vec<&[u8]> =
+            ends.iter().map(|&end| &bytes[mem::replace(&mut from, end)..end]).collect();
+        let sync = self.durability == Durability::Sync;
+        match self.store.append(&slices, sync) {
+            Ok(()) => {}
+            // Nothing was written. Whoever it is, the others need not suffer for it.
+            Err(error @ StoreError::TooLong { .. }) => return self.append_apart(error, batch),
+            Err(error) => return self.failed(error, batch),
+        }
+        let (epoch, filled) = self.store.current();
+        let mut state = self.state();
+        state.counts.commits += 1;
+        state.counts.records += slices.len() as u64;
+        if matches!(self.durability, Durability::Batch(_)) && state.unsynced.is_none() {
+            state.unsynced = Some((self.clock)());
+        }
+        let mut done = Vec::with_capacity(batch.len());
+        for submission in batch {
+            state.records.extend(submission.records);
+            done.push(submission.done);
+        }
+        drop(state);
+        done.into_iter().for_each(|done| done(Ok(epoch)));
+        if filled >= self.checkpoint_bytes {
+            self.checkpoint(filled);
+        }
+    }
+
+    /// One of them is too long for the log.
+    fn append_apart(&self, error: StoreError, mut batch: VecDeque<Submission>) {
+        if batch.len() == 1 {
+            return batch.into_iter().for_each(|submission| (submission.done)(Err(error.clone())));
+        }
+        while let Some(submission) = batch.pop_front() {
+            self.append(VecDeque::from([submission]));
+        }
+    }
+
+    /// Under `Batch`: what was acknowledged before is on disk after its delay at most.
+    fn sync_late(&self) -> Next {
+        if let Err(error) = self.store.sync() {
+            self.failed(error, VecDeque::new());
+            return Next::Again;
+        }
+        self.state().unsynced = None;
+        Next::Again
+    }
+
+    fn failed(&self, error: StoreError, batch: VecDeque<Submission>) {
+        let mut state = self.state();
+        state.counts.failures += 1;
+        state.failure = Some(error.clone());
+        state.unsynced = None;
+        let late = mem::take(&mut state.waiting);
+        drop(state);
+        batch.into_iter().chain(late).for_each(|submission| (submission.done)(Err(error.clone())));
+    }
+
+    /// Tries to open the store again, and says how long to wait if that fails.
+    fn reopen(&self) -> Next {
+        match self.store.reopen() {
+            Ok(()) => {
+                let mut state = self.state();
+                state.failure = None;
+                state.reopen_after = REOPEN_FIRST;
+                if let Some(folding) = &mut state.folding {
+                    folding.begun = false;
+                }
+                drop(state);
+                self.changed.notify_all();
+                Next::Again
+            }
+            Err(error) => {
+                let mut state = self.state();
+                state.failure = Some(error);
+                let wait = state.reopen_after;
+                state.reopen_after = (wait * 2).min(REOPEN_MAX);
+                Next::WaitFor(wait)
+            }
+        }
+    }
+
+    /// Begins the next epoch, so that the current one can be folded.
+    fn checkpoint(&self, filled: u64) {
+        let mut state = self.state();
+        while state.folding.is_some() {
+            if filled < self.checkpoint_bytes.saturating_mul(BEHIND_MAX)
+                || state.failure.is_some()
+                || state.folding.as_ref().is_some_and(|folding| !folding.begun)
+            {
+                return;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (epoch, _) = self.store.current();
+        drop(state);
+        if let Err(error) = self.store.rotate() {
+            return self.failed(error, VecDeque::new());
+        }
+        let mut state = self.state();
+        let records = Arc::new(mem::take(&mut state.records));
+        state.folding = Some(Folding { epoch, records, begun: false });
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// One step of folding: an epoch that is complete goes into the tables.
+    pub(crate) fn fold(&self) -> Next {
+        let mut state = self.state();
+        let closing = state.closing;
+        if state.failure.is_some() {
+            return if closing { Next::Closed } else { Next::Wait };
+        }
+        let Some(folding) = state.folding.as_mut().filter(|folding| !folding.begun) else {
+            return if closing { Next::Closed } else { Next::Wait };
+        };
+        folding.begun = true;
+        let (epoch, records) = (folding.epoch, folding.records.clone());
+        drop(state);
+        let mut changes = fold::changes(&records, &*self.genesis);
+        match self.store.fold(epoch, &mut changes) {
+            Ok(()) => {
+                (self.folded)(epoch);
+                let mut state = self.state();
+                state.folding = None;
+                state.counts.folds += 1;
+            }
+            Err(error) => self.failed(error, VecDeque::new()),
+        }
+        self.changed.notify_all();
+        Next::Again
+    }
+}

@@ -1,1 +1,0 @@
-//! What can go wrong with a request to shards, and what to do about it.

@@ -1,0 +1,302 @@
+//! What does a shard do in its turn?
+//!
+//! ```text
+//!   collect -> execute -> commit ......... -> remove
+//!      ^                    | in flight         |
+//!      +--------------------+-------------------+
+//! ```
+//!
+//! 1. At most one block is in flight to the committer. Meanwhile the next may be executed on the
+//!    state that the one in flight leaves, and then it waits.
+//! 2. A transaction leaves the pool when the block that holds it, or the reason of its drop, is
+//!    durable; never before.
+//! 3. When executing or committing fails as a whole, all that is not committed is given back to the
+//!    pool and the state is read anew from what is. The shard backs off, and tries again or is
+//!    quarantined.
+//!    While a block is still in flight then, nothing is executed: its state is not at hand any more.
+//! 4. A turn that finds nothing to do ends at once, and one that has used up its quantum yields.
+
+use std::{
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use alloy_consensus::Header;
+use alloy_primitives::{B256, U256};
+use kernel::{Body, Step, Timer, Turn};
+
+use super::{
+    Inner, Mail,
+    trouble::{Trouble, Verdict},
+};
+use crate::{
+    block::seal,
+    commit::record::{NewBlock, Record, What},
+    config::Rules,
+    environment::Environment,
+    execute::{BlockContext, DropReason, Executed, ExecuteError, sequential::Executor},
+    store::StoreError,
+    transaction::SharedTransaction,
+    view::StateAt,
+};
+
+/// How much more gas is collected than a block holds: most transactions ask for more than they use.
+const COLLECT_GAS: u64 = 4;
+
+pub(crate) struct ShardBody {
+    inner: Arc<Inner>,
+    executor: Executor,
+    /// What the next block follows: the newest that was executed.
+    parent: Parent,
+    /// Executed, and waiting for the one in flight.
+    executed: Option<Batch>,
+    in_flight: Option<Arc<Batch>>,
+    /// The executor knows committed blocks only, not the one in flight.
+    behind: bool,
+    trouble: Trouble,
+    /// Set while it backs off.
+    timer: Option<Timer>,
+}
+
+struct Parent {
+    header: Header,
+    hash: B256,
+}
+
+/// What one cycle came to.
+pub(crate) struct Batch {
+    pub(crate) block: Option<Arc<NewBlock>>,
+    pub(crate) dropped: Vec<(SharedTransaction, DropReason)>,
+}
+
+impl ShardBody {
+    pub(crate) fn new(inner: Arc<Inner>) -> ShardBody {
+        let reader = Arc::new(StateAt::latest(inner.view.clone()));
+        let config = &inner.core.config;
+        let executor = Executor::new(&config.rules, inner.address, reader, config.cache_entries);
+        let parent = Parent::newest(&inner);
+        ShardBody {
+            inner,
+            executor,
+            parent,
+            executed: None,
+            in_flight: None,
+            behind: false,
+            trouble: Trouble::default(),
+            timer: None,
+        }
+    }
+
+    fn cycles(&mut self, turn: &mut Turn<'_>) -> Step<()> {
+        loop {
+            self.read_mail(turn);
+            if self.inner.quarantine().is_some() || self.timer.is_some() {
+                return Step::Pause;
+            }
+            if self.behind && self.in_flight.is_some() {
+                return Step::Pause;
+            }
+            if self.executed.is_none() && !self.execute(turn) {
+                return Step::Pause;
+            }
+            self.commit();
+            if self.executed.is_some() {
+                // Two blocks are under way: the committer wakes it.
+                return Step::Pause;
+            }
+            if turn.expired() {
+                return Step::Yield;
+            }
+        }
+    }
+
+    /// Collects and executes a batch. Whether there was something to do.
+    fn execute(&mut self, turn: &mut Turn<'_>) -> bool {
+        let core = self.inner.core.clone();
+        let rules = &core.config.rules;
+        let environment = core.environment.get();
+        let context = self.context(&environment);
+        let gas = rules.block_gas_limit.saturating_mul(COLLECT_GAS);
+        let base_fee = if rules.no_fee { 0 } else { context.base_fee };
+        let batch = self.inner.pool().collect(rules.block_transactions_max, gas, base_fee);
+        if batch.is_empty() {
+            return false;
+        }
+        let hashes: Vec<B256> = batch.iter().map(|transaction| transaction.hash()).collect();
+        match self.executor.execute(&context, batch, &mut || !turn.expired()) {
+            Ok(executed) => self.seal(rules, &context, executed),
+            Err(error) => {
+                self.give_back(&hashes);
+                self.failed(&error, turn);
+                false
+            }
+        }
+    }
+
+    /// Makes a block of what was executed. Whether there is something to commit.
+    fn seal(
+        &mut self,
+        rules: &Rules,
+        context: &BlockContext,
+        mut executed: Executed,
+    ) -> bool {
+        let left = mem::take(&mut executed.left);
+        self.give_back(&hashes(&left));
+        let dropped = mem::take(&mut executed.dropped);
+        let block = (!executed.included.is_empty()).then(|| {
+            let block = seal(rules, self.inner.address, context, executed, None);
+            self.parent = Parent { header: block.header.clone(), hash: block.hash };
+            Arc::new(NewBlock::new(block, Vec::new()))
+        });
+        if block.is_none() && dropped.is_empty() {
+            return false;
+        }
+        self.executed = Some(Batch { block, dropped });
+        true
+    }
+
+    /// Hands the executed block to the committer, unless one is in flight.
+    fn commit(&mut self) {
+        if self.in_flight.is_some() {
+            return;
+        }
+        let Some(batch) = self.executed.take() else { return };
+        let batch = Arc::new(batch);
+        self.in_flight = Some(batch.clone());
+        let record = |what| Record { shard: self.inner.index, what };
+        let mut records = self.inner.created_record();
+        records.extend(batch.block.iter().cloned().map(|block| record(What::Block(block))));
+        let dropped = batch.dropped.iter();
+        records.extend(
+            dropped.map(|(transaction, reason)| self.inner.drop_record(transaction.hash(), reason)),
+        );
+        let inner = self.inner.clone();
+        let done = move |result: Result<_, StoreError>| {
+            let told = result.and_then(|epoch| inner.committed(epoch, &batch));
+            inner.send(Mail::Committed(told));
+        };
+        self.inner.core.committer.submit(records, Box::new(done));
+    }
+
+    fn read_mail(&mut self, turn: &mut Turn<'_>) {
+        for mail in self.inner.take_mail() {
+            match mail {
+                Mail::Committed(Ok(())) => self.remove(),
+                Mail::Committed(Err(error)) => {
+                    let lost = self.in_flight.take();
+                    self.give_back_batch(lost.as_deref());
+                    self.failed(&ExecuteError::Store(error), turn);
+                }
+                Mail::TryAgain => self.timer = None,
+            }
+        }
+    }
+
+    /// The block in flight is durable: what it holds leaves the pool.
+    fn remove(&mut self) {
+        let batch = self.in_flight.take().expect("a commit that was told was in flight");
+        self.trouble.none();
+        if mem::take(&mut self.behind) {
+            self.parent = Parent::newest(&self.inner);
+        }
+        let mut pool = self.inner.pool();
+        for (transaction, _) in &batch.dropped {
+            pool.dropped(transaction.hash());
+        }
+        let Some(new) = &batch.block else { return };
+        let block = &new.block;
+        pool.included(&hashes(&block.transactions));
+        let mut dropped = Vec::new();
+        for change in &block.changes.accounts {
+            let (nonce, balance) =
+                change.after.map_or((0, U256::ZERO), |after| (after.nonce, after.balance));
+            dropped.append(&mut pool.account_changed(change.address, nonce, balance));
+        }
+        drop(pool);
+        self.inner.record_drops(dropped);
+        self.executor.committed(block.number());
+    }
+
+    /// Nothing that was executed and is not in flight counts any more.
+    fn forget(&mut self) {
+        let executed = self.executed.take();
+        self.give_back_batch(executed.as_ref());
+        self.executor.clear();
+        self.parent = Parent::newest(&self.inner);
+        self.behind = self.in_flight.is_some();
+    }
+
+    fn give_back_batch(&self, batch: Option<&Batch>) {
+        let Some(batch) = batch else { return };
+        let included = batch.block.iter().flat_map(|new| &new.block.transactions);
+        let dropped = batch.dropped.iter().map(|(transaction, _)| transaction);
+        let all: Vec<B256> = included.chain(dropped).map(|one| one.hash()).collect();
+        self.give_back(&all);
+    }
+
+    fn give_back(&self, hashes: &[B256]) {
+        if hashes.is_empty() {
+            return;
+        }
+        let dropped = self.inner.pool().give_back(hashes);
+        self.inner.record_drops(dropped);
+    }
+
+    fn failed(&mut self, error: &ExecuteError, turn: &mut Turn<'_>) {
+        self.forget();
+        let verdict = match error {
+            // The last words of a store that was closed on purpose: there is nothing to try.
+            ExecuteError::Store(StoreError::Closed) => return,
+            ExecuteError::Store(_) => self.trouble.store_failed(),
+            _ => self.trouble.failed(),
+        };
+        match verdict {
+            Verdict::Quarantine => self.inner.set_quarantine(error.to_string()),
+            Verdict::TryAfter(time) => {
+                let inner = self.inner.clone();
+                let again = move || inner.send(Mail::TryAgain);
+                // A runtime that refuses timers is shutting down.
+                self.timer = turn.handle().call_after(time, again).ok();
+            }
+        }
+    }
+
+    /// The shared environment, as the next block of this shard sees it.
+    fn context(&self, environment: &Environment) -> BlockContext {
+        let parent = &self.parent;
+        if environment.number.is_some() {
+            return BlockContext::after(&parent.header, parent.hash, environment);
+        }
+        let timestamp = self.inner.core.unix_time().max(environment.timestamp);
+        let environment = Environment { timestamp, ..environment.clone() };
+        BlockContext::after(&parent.header, parent.hash, &environment)
+    }
+}
+
+impl Body for ShardBody {
+    type Output = ();
+
+    fn turn(&mut self, turn: &mut Turn<'_>) -> Step<()> {
+        // A panic of ours must not end the strand, which would leave its pool to nobody.
+        match catch_unwind(AssertUnwindSafe(|| self.cycles(turn))) {
+            Ok(step) => step,
+            Err(panic) => {
+                self.inner.set_quarantine(super::message(&*panic));
+                self.forget();
+                Step::Pause
+            }
+        }
+    }
+}
+
+impl Parent {
+    fn newest(inner: &Inner) -> Parent {
+        let tip = inner.view.tip();
+        Parent { header: tip.header.clone(), hash: tip.hash }
+    }
+}
+
+fn hashes(transactions: &[SharedTransaction]) -> Vec<B256> {
+    transactions.iter().map(|transaction| transaction.hash()).collect()
+}

@@ -1,0 +1,216 @@
+//! A shard: its pool, its blocks and its strand, and the handle that people hold.
+
+mod body;
+mod query;
+pub mod trouble;
+
+use std::{
+    any::Any,
+    fmt, mem,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use alloy_primitives::{Address, B256};
+use kernel::{Phase, ScheduleError, Strand};
+
+use crate::{
+    commit::record::{Record, ShardIndex, What},
+    events::Event,
+    execute::DropReason,
+    pool::{Dropped, Pool},
+    shards::core::Core,
+    store::{Epoch, StoreError},
+    view::View,
+};
+pub(crate) use body::Batch;
+use body::ShardBody;
+
+pub use query::{Status, TransactionStatus};
+
+/// A small chain, named by an address. Handles are cheap to clone.
+#[derive(Clone)]
+pub struct Shard {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard").field("address", &self.inner.address).finish_non_exhaustive()
+    }
+}
+
+/// What the strand, the committer and the handles share.
+pub(crate) struct Inner {
+    pub(crate) core: Arc<Core>,
+    pub(crate) index: ShardIndex,
+    pub(crate) address: Address,
+    pub(crate) chain_id: u64,
+    pub(crate) view: Arc<View>,
+    pool: Mutex<Pool>,
+    strand: OnceLock<Strand>,
+    mail: Mutex<Vec<Mail>>,
+    quarantine: Mutex<Option<String>>,
+    /// The log says that it was created.
+    durable: AtomicBool,
+    pub(crate) included: AtomicU64,
+}
+
+/// What others tell the strand.
+pub(crate) enum Mail {
+    /// What became of the block in flight.
+    Committed(Result<(), StoreError>),
+    /// It has backed off for long enough.
+    TryAgain,
+}
+
+impl Inner {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        index: ShardIndex,
+        address: Address,
+        view: Arc<View>,
+        durable: bool,
+    ) -> Arc<Inner> {
+        let chain_id = core.config.rules.chain_id(address);
+        let base_fee = core.environment.get().base_fee;
+        let pool = Pool::new(address, &core.config.rules, core.config.pool.clone(), base_fee);
+        Arc::new(Inner {
+            core,
+            index,
+            address,
+            chain_id,
+            view,
+            pool: Mutex::new(pool),
+            strand: OnceLock::new(),
+            mail: Mutex::default(),
+            quarantine: Mutex::default(),
+            durable: AtomicBool::new(durable),
+            included: AtomicU64::new(0),
+        })
+    }
+
+    /// Gives it its strand. Until then wakes are not needed: its first turn looks at everything.
+    pub(crate) fn start(self: &Arc<Inner>) -> Result<(), ScheduleError> {
+        let name = format!("shard {}", self.address);
+        let builder = self.core.runtime.strand().name(name);
+        let (strand, _) = builder.idle_body(ShardBody::new(self.clone()))?;
+        self.strand.set(strand).expect("a shard is started once");
+        Ok(())
+    }
+
+    pub(crate) fn pool(&self) -> MutexGuard<'_, Pool> {
+        lock(&self.pool)
+    }
+
+    /// Something has changed that its next turn should see.
+    pub(crate) fn wake(&self) {
+        if let Some(strand) = self.strand.get() {
+            // A runtime that takes no wakes is shutting down: what is accepted is in the log.
+            let _ = strand.wake();
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        if let Some(strand) = self.strand.get() {
+            strand.abort();
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.strand.get().map_or(Phase::Idle, Strand::phase)
+    }
+
+    pub(crate) fn send(&self, mail: Mail) {
+        lock(&self.mail).push(mail);
+        self.wake();
+    }
+
+    fn take_mail(&self) -> Vec<Mail> {
+        mem::take(&mut *lock(&self.mail))
+    }
+
+    pub(crate) fn quarantine(&self) -> Option<String> {
+        lock(&self.quarantine).clone()
+    }
+
+    fn set_quarantine(&self, why: String) {
+        lock(&self.quarantine).get_or_insert(why);
+    }
+
+    /// Ends a quarantine: the next turn tries again.
+    pub(crate) fn release(&self) {
+        lock(&self.quarantine).take();
+        self.wake();
+    }
+
+    /// The record that says that it exists, as long as no log does.
+    pub(crate) fn created_record(&self) -> Vec<Record> {
+        if self.durable.load(Acquire) {
+            return Vec::new();
+        }
+        let what = What::Created { address: self.address, chain_id: self.chain_id };
+        vec![Record { shard: self.index, what }]
+    }
+
+    pub(crate) fn set_durable(&self) {
+        self.durable.store(true, Release);
+    }
+
+    /// A batch is durable: now it can be seen. Called by the committer, in the order of the log.
+    pub(crate) fn committed(&self, epoch: Epoch, batch: &Batch) -> Result<(), StoreError> {
+        self.set_durable();
+        let dropped = batch.dropped.iter();
+        let dropped = dropped.map(|(transaction, reason)| (transaction.hash(), reason.clone()));
+        self.view.drop_transactions(epoch, dropped);
+        let Some(new) = &batch.block else { return Ok(()) };
+        self.view.add(epoch, new)?;
+        self.included.fetch_add(new.block.transactions.len() as u64, Relaxed);
+        self.core.events.publish(Event { shard: self.address, block: new.block.clone() });
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// The pool has dropped these: why is written down, and then it can be asked for.
+    pub(crate) fn record_drops(self: &Arc<Inner>, dropped: Vec<Dropped>) {
+        if dropped.is_empty() {
+            return;
+        }
+        let dropped: Vec<(B256, DropReason)> = dropped
+            .into_iter()
+            .map(|(transaction, reason)| (transaction.hash(), reason))
+            .collect();
+        let records = dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason));
+        let inner = self.clone();
+        let records = records.collect();
+        let done = move |result: Result<Epoch, StoreError>| {
+            // Without a log it is still in the journal of those that wait: after a crash the pool
+            // drops it again.
+            let epoch = result.unwrap_or(Epoch::NONE);
+            inner.view.drop_transactions(epoch, dropped);
+        };
+        self.core.committer.submit(records, Box::new(done));
+    }
+
+    pub(crate) fn drop_record(&self, hash: B256, reason: &DropReason) -> Record {
+        Record { shard: self.index, what: What::Dropped { hash, reason: reason.clone() } }
+    }
+}
+
+/// A lock whose holders leave the value whole whatever happens.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without words".to_owned())
+}
