@@ -15,6 +15,7 @@ pub mod environment;
 mod error;
 pub mod execute;
 pub mod identity;
+pub mod pool;
 pub mod state;
 pub mod store;
 pub mod transaction;
