@@ -16,8 +16,10 @@ pub mod environment;
 pub mod execute;
 mod genesis;
 pub mod identity;
+pub mod pool;
 pub mod shard;
 pub mod shards;
+
 pub mod state;
 pub mod store;
 pub mod transaction;
