@@ -17,6 +17,7 @@ pub mod execute;
 pub mod identity;
 pub mod state;
 pub mod store;
+pub mod trace;
 pub mod transaction;
 
 pub use block::{Block, Receipt};
