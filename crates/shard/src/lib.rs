@@ -22,6 +22,7 @@ pub mod shards;
 
 pub mod state;
 pub mod store;
+pub mod trace;
 pub mod transaction;
 mod view;
 

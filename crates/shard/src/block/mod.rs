@@ -1,11 +1,22 @@
 //! What a block holds, and what it changed.
 
+mod bytes;
+mod changes;
+mod encode;
+mod genesis;
+mod receipt;
+mod seal;
+
 use std::sync::Arc;
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 
 use crate::{environment::Environment, transaction::SharedTransaction};
+
+pub use encode::Body;
+pub use genesis::{genesis_block, genesis_changes};
+pub use seal::seal;
 
 /// A block of one shard. Its number is the shard's own height, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +49,8 @@ pub struct Receipt {
     pub gas_price: u128,
     /// Where the contract is that it created.
     pub created: Option<Address>,
-    /// What it returned, or the reason of its revert.
+    /// What it returned, or the reason of its revert. Nothing where it created a contract: the
+    /// code is in the state.
     pub output: Bytes,
     pub logs: Vec<Log>,
 }

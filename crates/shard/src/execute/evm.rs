@@ -204,8 +204,8 @@ pub fn receipt(
 ///
 /// With a base chain the hash is the base chain's, as BLOCKHASH has it; one that is not known is
 /// not written.
-pub fn system_calls<D>(
-    machine: &mut Machine<D>,
+pub fn system_calls<D, I>(
+    machine: &mut Machine<D, I>,
     rules: &Rules,
     context: &BlockContext,
 ) -> Result<(), ExecuteError>
@@ -215,7 +215,7 @@ where
     if !rules.system_calls {
         return Ok(());
     }
-    let call = |machine: &mut Machine<D>, contract, word: B256| match machine
+    let call = |machine: &mut Machine<D, I>, contract, word: B256| match machine
         .system_call_one(contract, Bytes::copy_from_slice(word.as_slice()))
     {
         Ok(_) => Ok(()),

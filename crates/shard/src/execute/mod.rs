@@ -1,5 +1,6 @@
 //! What comes of executing transactions, one after the other or side by side?
 
+pub mod call;
 mod context;
 pub mod evm;
 pub mod sequential;

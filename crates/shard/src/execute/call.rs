@@ -1,0 +1,408 @@
+//! What would a call come to, without being made?
+//!
+//! As in geth: nonces and the sender's code are not looked at, fees only where the call names
+//! them, gas is bounded by a cap, and nothing of it stays.
+
+use std::{collections::BTreeMap, fmt};
+
+use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256, map::HashMap};
+use revm::{
+    Database, ExecuteEvm, InspectEvm,
+    context::{
+        BlockEnv, TxEnv,
+        result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction},
+    },
+    context_interface::either::Either,
+    database::CacheDB,
+    primitives::hardfork::SpecId,
+};
+use revm_inspectors::access_list::AccessListInspector;
+
+use crate::{
+    config::Rules,
+    execute::{
+        BlockContext,
+        evm::{self, Machine},
+    },
+    state::{ReaderDatabase, StateReader, bytecode},
+    store::StoreError,
+};
+
+/// The state with overrides on top.
+pub(crate) type Scratch<'a> = CacheDB<ReaderDatabase<'a>>;
+
+/// Gas of a plain transfer.
+const TRANSFER_GAS: u64 = 21_000;
+/// What a call with value is given in addition.
+const CALL_STIPEND: u64 = 2_300;
+/// EIP-7825, from Osaka on.
+const TRANSACTION_GAS_MAX: u64 = 1 << 24;
+/// The search ends when it is as close as this, in thousandths, as in geth.
+const ESTIMATE_ERROR: u64 = 15;
+/// An access list changes what is executed, which changes the list. It settles soon, or never.
+const ACCESS_LIST_ROUNDS: usize = 8;
+
+/// A call that is not a transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Call {
+    pub from: Address,
+    /// Whom it calls; with `TxKind::Create` the input is code that creates a contract.
+    pub to: TxKind,
+    /// At most so much; with `None` as much as is allowed.
+    pub gas: Option<u64>,
+    /// What it pays per gas at most. With `None` gas is free.
+    pub gas_price: Option<u128>,
+    pub priority_fee: Option<u128>,
+    pub value: U256,
+    pub input: Bytes,
+    /// With `None` the account's.
+    pub nonce: Option<u64>,
+    pub access_list: AccessList,
+    pub authorizations: Vec<SignedAuthorization>,
+}
+
+/// What is different from the state and the block while a call is made.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    pub accounts: BTreeMap<Address, AccountOverride>,
+    pub block: BlockOverride,
+}
+
+/// What is different about an account.
+#[derive(Clone, Debug, Default)]
+pub struct AccountOverride {
+    pub balance: Option<U256>,
+    pub nonce: Option<u64>,
+    pub code: Option<Bytes>,
+    /// Its whole storage.
+    pub state: Option<BTreeMap<B256, B256>>,
+    /// Some of its slots.
+    pub state_diff: BTreeMap<B256, B256>,
+}
+
+/// What is different about the block.
+#[derive(Clone, Debug, Default)]
+pub struct BlockOverride {
+    pub number: Option<u64>,
+    pub timestamp: Option<u64>,
+    pub base_fee: Option<u64>,
+    pub gas_limit: Option<u64>,
+    pub prevrandao: Option<B256>,
+    pub beneficiary: Option<Address>,
+    /// What BLOCKHASH knows in addition, by number.
+    pub hashes: BTreeMap<u64, B256>,
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Returned { output: Bytes, gas_used: u64 },
+    Reverted { output: Bytes, gas_used: u64 },
+    Halted { reason: HaltReason, gas_used: u64 },
+}
+
+impl Outcome {
+    fn new(result: ExecutionResult) -> Outcome {
+        let gas_used = result.tx_gas_used();
+        match result {
+            ExecutionResult::Success { output, .. } => {
+                Outcome::Returned { output: output.into_data(), gas_used }
+            }
+            ExecutionResult::Revert { output, .. } => Outcome::Reverted { output, gas_used },
+            ExecutionResult::Halt { reason, .. } => Outcome::Halted { reason, gas_used },
+        }
+    }
+}
+
+/// Why a call could not be made, or its gas not be estimated.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The state could not be read.
+    Store(StoreError),
+    /// The call contradicts itself or the state.
+    Invalid(String),
+    /// It fails, whatever gas it gets: what it has to say about that.
+    Reverted(Bytes),
+    /// It fails, whatever gas it gets.
+    Halted(HaltReason),
+    /// It needs more gas than it may have.
+    GasAbove(u64),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Store(error) => write!(f, "the state could not be read: {error}"),
+            CallError::Invalid(why) => f.write_str(why),
+            CallError::Reverted(_) => f.write_str("execution reverted"),
+            CallError::Halted(reason) => write!(f, "execution halted: {reason:?}"),
+            CallError::GasAbove(gas) => write!(f, "gas required exceeds allowance ({gas})"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+impl From<StoreError> for CallError {
+    fn from(error: StoreError) -> CallError {
+        CallError::Store(error)
+    }
+}
+
+/// Where calls are made: a state, and the block that they would be in.
+pub struct Calls<'a> {
+    pub rules: &'a Rules,
+    pub chain_id: u64,
+    pub reader: &'a dyn StateReader,
+    pub context: &'a BlockContext,
+    /// No call gets more gas than this.
+    pub gas_cap: u64,
+}
+
+impl<'a> Calls<'a> {
+    /// What a call would come to.
+    pub fn call(&self, call: &Call, overrides: &Overrides) -> Result<Outcome, CallError> {
+        let mut scratch = self.scratch(overrides)?;
+        let env = self.transaction_env(call, &mut scratch, None)?;
+        let mut machine = self.machine(scratch, (), &env, overrides);
+        machine.transact(env).map(|done| Outcome::new(done.result)).map_err(call_error)
+    }
+
+    /// The least gas with which the call succeeds, found as geth finds it: a little above the
+    /// least in return for fewer trials.
+    pub fn estimate(&self, call: &Call, overrides: &Overrides) -> Result<u64, CallError> {
+        let mut scratch = self.scratch(overrides)?;
+        let block_gas = overrides.block.gas_limit.unwrap_or(self.rules.block_gas_limit);
+        let mut most = call.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_gas);
+        if self.rules.fork.is_enabled_in(SpecId::OSAKA) {
+            most = most.min(TRANSACTION_GAS_MAX);
+        }
+        let env = self.transaction_env(call, &mut scratch, Some(most))?;
+        let mut high = env.gas_limit;
+        let plain = match call.to {
+            TxKind::Call(to) => {
+                call.input.is_empty()
+                    && call.authorizations.is_empty()
+                    && scratch.basic(to)?.is_none_or(|info| info.is_empty_code_hash())
+            }
+            TxKind::Create => false,
+        };
+        let mut machine = self.machine(scratch, (), &env, overrides);
+        let mut attempt = |gas| attempt(&mut machine, &env, gas);
+
+        if plain && high >= TRANSFER_GAS && attempt(TRANSFER_GAS)?.is_ok() {
+            return Ok(TRANSFER_GAS);
+        }
+        let first = match attempt(high)? {
+            Ok(first) => first,
+            Err(Some(ExecutionResult::Revert { output, .. })) => {
+                return Err(CallError::Reverted(output));
+            }
+            Err(Some(ExecutionResult::Halt { reason, .. }))
+                if !matches!(reason, HaltReason::OutOfGas(_)) =>
+            {
+                return Err(CallError::Halted(reason));
+            }
+            Err(_) => return Err(CallError::GasAbove(high)),
+        };
+        let used = first.tx_gas_used();
+        let mut low = used.saturating_sub(1);
+        // With what it used before refunds, and what a call keeps back, it mostly succeeds.
+        let optimistic = (first.gas().total_gas_spent() + CALL_STIPEND) * 64 / 63;
+        if optimistic < high {
+            if attempt(optimistic)?.is_ok() { high = optimistic } else { low = optimistic }
+        }
+        while low + 1 < high {
+            if (high - low) * 1_000 < high * ESTIMATE_ERROR {
+                break;
+            }
+            // Most need hardly more than the least: the middle would be far too high.
+            let middle = (low + (high - low) / 2).min(low.saturating_mul(2));
+            if attempt(middle)?.is_ok() { high = middle } else { low = middle }
+        }
+        Ok(high)
+    }
+
+    /// The addresses and slots that the call touches, and what it comes to with that list.
+    pub fn access_list(
+        &self,
+        call: &Call,
+        overrides: &Overrides,
+    ) -> Result<(AccessList, Outcome), CallError> {
+        let mut call = call.clone();
+        for _ in 0..ACCESS_LIST_ROUNDS {
+            let mut scratch = self.scratch(overrides)?;
+            let env = self.transaction_env(&call, &mut scratch, None)?;
+            let inspector = AccessListInspector::new(call.access_list.clone());
+            let mut machine = self.machine(scratch, inspector, &env, overrides);
+            let done = machine.inspect_tx(env).map_err(call_error)?;
+            let list = machine.inspector.access_list();
+            if list == call.access_list {
+                return Ok((list, Outcome::new(done.result)));
+            }
+            call.access_list = list;
+        }
+        let outcome = self.call(&call, overrides)?;
+        Ok((call.access_list, outcome))
+    }
+
+    /// The state with the overrides.
+    pub(crate) fn scratch(&self, overrides: &Overrides) -> Result<Scratch<'a>, CallError> {
+        let mut scratch = CacheDB::new(ReaderDatabase::new(self.reader, self.context));
+        for (address, change) in &overrides.accounts {
+            let mut info = scratch.basic(*address)?.unwrap_or_default();
+            if let Some(balance) = change.balance {
+                info.balance = balance;
+            }
+            if let Some(nonce) = change.nonce {
+                info.nonce = nonce;
+            }
+            if let Some(code) = &change.code {
+                info.set_code(bytecode(code.clone()));
+            }
+            scratch.insert_account_info(*address, info);
+            if let Some(state) = &change.state {
+                let state: HashMap<U256, U256> =
+                    state.iter().map(|(slot, value)| ((*slot).into(), (*value).into())).collect();
+                scratch.replace_account_storage(*address, state.into_iter().collect())?;
+            }
+            for (slot, value) in &change.state_diff {
+                scratch.insert_account_storage(*address, (*slot).into(), (*value).into())?;
+            }
+        }
+        for (number, hash) in &overrides.block.hashes {
+            scratch.cache.block_hashes.insert(U256::from(*number), *hash);
+        }
+        Ok(scratch)
+    }
+
+    /// The call as a transaction. `gas` is what it gets where it does not say; the cap holds.
+    pub(crate) fn transaction_env(
+        &self,
+        call: &Call,
+        scratch: &mut Scratch<'a>,
+        gas: Option<u64>,
+    ) -> Result<TxEnv, CallError> {
+        if !call.authorizations.is_empty() && call.to.is_create() {
+            return Err(CallError::Invalid(
+                "with authorisations nothing can be created".to_owned(),
+            ));
+        }
+        let sender = scratch.basic(call.from)?.unwrap_or_default();
+        let gas_price = call.gas_price.unwrap_or(0);
+        let mut gas_limit = gas.or(call.gas).unwrap_or(self.gas_cap).min(self.gas_cap);
+        if gas_price > 0 && !self.rules.no_fee {
+            let Some(rest) = sender.balance.checked_sub(call.value) else {
+                return Err(CallError::Invalid("insufficient funds for transfer".to_owned()));
+            };
+            let allowance = rest / U256::from(gas_price);
+            gas_limit = gas_limit.min(u64::try_from(allowance).unwrap_or(u64::MAX));
+        }
+        let tx_type = if !call.authorizations.is_empty() {
+            4
+        } else if call.priority_fee.is_some() {
+            2
+        } else if !call.access_list.is_empty() {
+            1
+        } else {
+            0
+        };
+        Ok(TxEnv {
+            tx_type,
+            caller: call.from,
+            gas_limit,
+            gas_price,
+            kind: call.to,
+            value: call.value,
+            data: call.input.clone(),
+            nonce: call.nonce.unwrap_or(sender.nonce),
+            chain_id: Some(self.chain_id),
+            access_list: call.access_list.clone(),
+            gas_priority_fee: call.priority_fee,
+            blob_hashes: Vec::new(),
+            max_fee_per_blob_gas: 0,
+            authorization_list: call.authorizations.iter().cloned().map(Either::Left).collect(),
+        })
+    }
+
+    /// A machine that looks at nothing but the call itself.
+    pub(crate) fn machine<I>(
+        &self,
+        scratch: Scratch<'a>,
+        inspector: I,
+        env: &TxEnv,
+        overrides: &Overrides,
+    ) -> Machine<Scratch<'a>, I> {
+        let mut machine = evm::inspected(self.rules, self.chain_id, scratch, inspector);
+        machine.ctx.modify_cfg(|cfg| {
+            cfg.disable_nonce_check = true;
+            cfg.disable_eip3607 = true;
+            cfg.disable_block_gas_limit = true;
+            cfg.tx_gas_limit_cap = Some(u64::MAX);
+        });
+        let mut block = evm::block_env(self.rules, self.context);
+        change_block(&mut block, &overrides.block);
+        if env.gas_price == 0 {
+            // A call that pays nothing sees no base fee, as in geth.
+            block.basefee = 0;
+        }
+        machine.set_block(block);
+        machine
+    }
+}
+
+fn change_block(block: &mut BlockEnv, change: &BlockOverride) {
+    if let Some(number) = change.number {
+        block.number = U256::from(number);
+    }
+    if let Some(timestamp) = change.timestamp {
+        block.timestamp = U256::from(timestamp);
+    }
+    if let Some(base_fee) = change.base_fee {
+        block.basefee = base_fee;
+    }
+    if let Some(gas_limit) = change.gas_limit {
+        block.gas_limit = gas_limit;
+    }
+    if let Some(prevrandao) = change.prevrandao {
+        block.prevrandao = Some(prevrandao);
+    }
+    if let Some(beneficiary) = change.beneficiary {
+        block.beneficiary = beneficiary;
+    }
+}
+
+/// `Ok` with the result of a success; `Err` with that of a failure, or with nothing where the gas
+/// did not even suffice to begin.
+fn attempt(
+    machine: &mut Machine<Scratch<'_>>,
+    env: &TxEnv,
+    gas: u64,
+) -> Result<Result<ExecutionResult, Option<ExecutionResult>>, CallError> {
+    match machine.transact(TxEnv { gas_limit: gas, ..env.clone() }) {
+        Ok(done) if done.result.is_success() => Ok(Ok(done.result)),
+        Ok(done) => Ok(Err(Some(done.result))),
+        Err(EVMError::Transaction(
+            InvalidTransaction::CallGasCostMoreThanGasLimit { .. }
+            | InvalidTransaction::GasFloorMoreThanGasLimit { .. },
+        )) => Ok(Err(None)),
+        Err(error) => Err(call_error(error)),
+    }
+}
+
+pub(crate) fn call_error(error: EVMError<StoreError>) -> CallError {
+    match error {
+        EVMError::Database(error) => CallError::Store(error),
+        EVMError::Transaction(InvalidTransaction::LackOfFundForMaxFee { fee, balance }) => {
+            CallError::Invalid(format!(
+                "insufficient funds for gas * price + value: address has {balance} wei, {fee} needed"
+            ))
+        }
+        other => CallError::Invalid(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
