@@ -11,6 +11,7 @@
 
 pub mod block;
 pub mod config;
+pub mod disk;
 pub mod environment;
 mod error;
 pub mod execute;
