@@ -12,6 +12,7 @@
 pub mod block;
 mod commit;
 pub mod config;
+pub mod disk;
 pub mod environment;
 pub mod execute;
 mod genesis;
@@ -19,7 +20,6 @@ pub mod identity;
 pub mod pool;
 pub mod shard;
 pub mod shards;
-
 pub mod state;
 pub mod store;
 pub mod trace;

@@ -14,7 +14,19 @@
 //! 3. `replay` gives the records of the epochs that were not folded, in the order of their
 //!    appending, and none after a gap.
 
-use std::fmt;
+mod check;
+mod durable;
+mod log;
+mod memory;
+mod tables;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::{fmt, io};
+
+pub use check::{Checked, Statistics, TableStatistics};
+pub use durable::{DiskStore, Options};
+pub use memory::MemoryStore;
 
 /// What is kept by key. Keys begin with the shard's index, four bytes, big-endian; numbers in
 /// keys are big-endian, so that their order is that of the bytes.
@@ -53,6 +65,48 @@ pub enum Table {
     Meta,
 }
 
+impl Table {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Table; 15] = [
+        Table::Shards,
+        Table::Accounts,
+        Table::Storage,
+        Table::Codes,
+        Table::Blocks,
+        Table::Changes,
+        Table::BlockHashes,
+        Table::Transactions,
+        Table::AccountHistory,
+        Table::StorageHistory,
+        Table::Pool,
+        Table::Dropped,
+        Table::TrieNodes,
+        Table::Traces,
+        Table::Meta,
+    ];
+
+    /// What it is called on disk.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::Shards => "shards",
+            Table::Accounts => "accounts",
+            Table::Storage => "storage",
+            Table::Codes => "codes",
+            Table::Blocks => "blocks",
+            Table::Changes => "changes",
+            Table::BlockHashes => "block-hashes",
+            Table::Transactions => "transactions",
+            Table::AccountHistory => "account-history",
+            Table::StorageHistory => "storage-history",
+            Table::Pool => "pool",
+            Table::Dropped => "dropped",
+            Table::TrieNodes => "trie-nodes",
+            Table::Traces => "traces",
+            Table::Meta => "meta",
+        }
+    }
+}
+
 /// One step of a fold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -64,6 +118,16 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
+impl Epoch {
+    /// The one before the first log: nothing was folded yet.
+    pub const NONE: Epoch = Epoch(0);
+
+    /// The one after it.
+    pub fn next(self) -> Epoch {
+        Epoch(self.0 + 1)
+    }
+}
+
 /// The one way to a disk. Calls may come from any thread; `append`, `rotate` and `reopen` come
 /// from one at a time, `fold` from one at a time.
 pub trait Store: Send + Sync + 'static {
@@ -74,21 +138,35 @@ pub trait Store: Send + Sync + 'static {
     /// All that was appended so far is on disk when it returns.
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// Begins the next epoch: later records are in the next log. The one before the current one
-    /// must have been folded.
+    /// Begins the next epoch: later records are in the next log, and all that was appended before
+    /// is on disk.
+    ///
+    /// # Panics
+    ///
+    /// When the epoch before the current one was not folded: its log would be overwritten.
     fn rotate(&self) -> Result<Epoch, StoreError>;
 
     /// The epoch that records are appended to, and how many bytes it holds.
     fn current(&self) -> (Epoch, u64);
 
-    /// Puts changes into the tables, whole, and forgets the logs up to this epoch.
+    /// The last epoch whose records are in the tables. After opening, the one after it may be over
+    /// and still to be folded, also when it has no records.
+    fn folded(&self) -> Epoch;
+
+    /// Puts changes into the tables, whole, and forgets the logs up to this epoch. With an epoch
+    /// that was folded before, the changes only.
+    ///
+    /// # Panics
+    ///
+    /// When the epoch is not over: what is appended to it later would be forgotten.
     fn fold(
         &self,
         epoch: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
     ) -> Result<(), StoreError>;
 
-    /// Calls `each` with each record that was not folded, in order.
+    /// Calls `each` with each record that was not folded, in order. `each` may read the tables; it
+    /// must not append.
     fn replay(
         &self,
         each: &mut dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError>,
@@ -134,6 +212,15 @@ pub enum StoreError {
     Newer { found: u32, known: u32 },
     /// The file is not one of ours.
     Foreign(String),
+    /// A record is longer than the log takes. Nothing was written, and nothing has failed.
+    TooLong { bytes: u64, max: u64 },
+}
+
+impl StoreError {
+    /// What a disk said to an attempt at something.
+    pub(crate) fn io(doing: &'static str, path: impl fmt::Display, error: &io::Error) -> Self {
+        StoreError::Io { doing, what: format!("{path}: {error}") }
+    }
 }
 
 impl fmt::Display for StoreError {
@@ -142,7 +229,7 @@ impl fmt::Display for StoreError {
             StoreError::Io { doing, what } => write!(f, "{doing} failed: {what}"),
             StoreError::Failed => f.write_str("the store has failed and is not open again yet"),
             StoreError::Closed => f.write_str("the store is closed"),
-            StoreError::Corrupt(what) => write!(f, "the store is corrupt: {what}"),
+            StoreError::Corrupt(what) => write!(f, "the data is corrupt: {what}"),
             StoreError::Locked(path) => {
                 write!(
                     f,
@@ -153,7 +240,12 @@ impl fmt::Display for StoreError {
                 f,
                 "the data has schema version {found}, this program knows up to {known}: use a newer program"
             ),
-            StoreError::Foreign(path) => write!(f, "{path} is not a file of this program"),
+            StoreError::Foreign(path) => {
+                write!(f, "{path} is not a file of this program: choose another data directory")
+            }
+            StoreError::TooLong { bytes, max } => {
+                write!(f, "a record of {bytes} bytes is too long, at most {max} are taken")
+            }
         }
     }
 }

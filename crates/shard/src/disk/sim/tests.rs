@@ -1,0 +1,1 @@
+//! Does the simulated disk forget what it should, and nothing else?

@@ -1,0 +1,1 @@
+//! Does the log find what it was given, and nothing else?

@@ -1,0 +1,7 @@
+//! Does a store keep its promises, whatever the disk does?
+
+mod crashes;
+pub(crate) mod directory;
+mod files;
+mod model;
+mod promises;
