@@ -14,6 +14,7 @@ mod commit;
 pub mod config;
 pub mod disk;
 pub mod environment;
+pub mod events;
 pub mod execute;
 mod genesis;
 pub mod identity;

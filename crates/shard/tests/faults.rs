@@ -17,8 +17,8 @@ use shard::{
     store::{DiskStore, Options},
 };
 
-const SHARDS: u8 = 3;
-const NONCES: u64 = 12;
+const SHARDS: u8 = 2;
+const NONCES: u64 = 8;
 
 fn simulation(seed: u64) -> Simulation {
     Runtime::builder()
@@ -32,7 +32,7 @@ fn simulation(seed: u64) -> Simulation {
 /// Checkpoints every few blocks, so that faults hit them too.
 fn settings() -> Config {
     let mut config = config();
-    config.checkpoint_bytes = 8 << 10;
+    config.checkpoint_bytes = 4 << 10;
     config.rules.block_transactions_max = 4;
     config
 }

@@ -9,6 +9,7 @@ use common::{account, balance, config, open, shard, transfer};
 use kernel::Runtime;
 use shard::{
     Shards,
+    pool::{Queued, Status},
     shard::TransactionStatus,
     shards::SubmitError,
     store::MemoryStore,
@@ -112,7 +113,11 @@ fn a_gap_waits_and_runs_when_it_is_filled() {
     }
     settle(&shards, 1);
     let one = shards.get(shard(1)).unwrap();
-    assert_eq!(one.status().pool_len, 2, "what waits for nonce 1 stays");
+    for nonce in [2, 3] {
+        let status = one.transaction_status(transfer(&config, shard(1), 0, nonce).hash()).unwrap();
+        let missing = Status::Queued(Queued::Missing { nonce: 1 });
+        assert_eq!(status, Some(TransactionStatus::Queued(missing)));
+    }
     shards.accept(shard(1), transfer(&config, shard(1), 0, 1)).unwrap().wait().unwrap();
     settle(&shards, 4);
 }

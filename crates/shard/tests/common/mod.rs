@@ -13,22 +13,22 @@ use shard::{
     store::Store,
 };
 
-pub const GWEI: u128 = 1_000_000_000;
+pub(crate) const GWEI: u128 = 1_000_000_000;
 
 /// The n-th shard's address.
-pub fn shard(n: u8) -> Address {
+pub(crate) fn shard(n: u8) -> Address {
     Address::repeat_byte(0x50 + n)
 }
 
 /// The n-th account with funds.
-pub fn account(n: u64) -> Address {
+pub(crate) fn account(n: u64) -> Address {
     let mut bytes = [0xaa; 20];
     bytes[12..].copy_from_slice(&n.to_be_bytes());
     Address::from(bytes)
 }
 
 /// Ten accounts with funds, and senders that need no signature.
-pub fn config() -> Config {
+pub(crate) fn config() -> Config {
     let accounts = (0..10).map(|n| {
         let given = GenesisAccount { balance: U256::from(10u128.pow(24)), ..Default::default() };
         (account(n), given)
@@ -41,12 +41,12 @@ pub fn config() -> Config {
 }
 
 /// A transaction that moves some wei.
-pub fn transfer(config: &Config, shard: Address, from: u64, nonce: u64) -> Arc<Transaction> {
+pub(crate) fn transfer(config: &Config, shard: Address, from: u64, nonce: u64) -> Arc<Transaction> {
     send(config, shard, from, nonce, TxKind::Call(account(1_000 + nonce)), 5, 21_000, Bytes::new())
 }
 
 #[allow(clippy::too_many_arguments, reason = "a transaction has these parts")]
-pub fn send(
+pub(crate) fn send(
     config: &Config,
     shard: Address,
     from: u64,
@@ -71,12 +71,12 @@ pub fn send(
 }
 
 /// Opens shards on a real runtime with two workers.
-pub fn open(runtime: &kernel::Handle, config: &Config, store: Arc<dyn Store>) -> Shards {
+pub(crate) fn open(runtime: &kernel::Handle, config: &Config, store: Arc<dyn Store>) -> Shards {
     Shards::open(runtime, config.clone(), store, 1_700_000_000).expect("the store can be opened")
 }
 
 /// The balance of an account in the newest state of a shard.
-pub fn balance(shards: &Shards, shard: Address, of: Address) -> U256 {
+pub(crate) fn balance(shards: &Shards, shard: Address, of: Address) -> U256 {
     let state = shards.get(shard).expect("the shard exists").state();
     state.account(of).expect("the store can be read").map_or(U256::ZERO, |account| account.balance)
 }
