@@ -18,6 +18,7 @@ pub mod identity;
 pub mod state;
 pub mod store;
 pub mod transaction;
+pub mod trie;
 
 pub use block::{Block, Receipt};
 pub use config::Config;
