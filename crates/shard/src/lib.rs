@@ -25,6 +25,7 @@ pub mod state;
 pub mod store;
 pub mod trace;
 pub mod transaction;
+pub mod trie;
 mod view;
 
 pub use block::{Block, Receipt};
