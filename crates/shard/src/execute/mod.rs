@@ -2,6 +2,7 @@
 
 mod context;
 pub mod evm;
+pub mod parallel;
 pub mod sequential;
 
 use std::{fmt, sync::Arc};
