@@ -13,6 +13,7 @@ use crate::{
     config::{Genesis, Rules},
     state::StateReader,
     store::StoreError,
+    trie::{self, TrieReader},
 };
 
 /// The state of block 0.
@@ -23,16 +24,32 @@ pub(crate) struct GenesisState {
     changes: Arc<ChangeSet>,
     accounts: HashMap<Address, usize>,
     codes: HashMap<B256, Bytes>,
+    /// Of the state trie, if there is one.
+    nodes: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+struct NoNodes;
+
+impl TrieReader for NoNodes {
+    fn node(&self, _: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
 }
 
 impl GenesisState {
-    pub(crate) fn new(genesis: &Genesis, rules: &Rules, state_root: Option<B256>) -> GenesisState {
+    pub(crate) fn new(genesis: &Genesis, rules: &Rules) -> GenesisState {
         let changes = genesis_changes(rules, genesis);
+        let trie = rules
+            .state_root
+            .then(|| trie::update(&NoNodes, &changes).expect("a trie without nodes can be read"));
+        let state_root = trie.as_ref().map(|trie| trie.root);
+        let nodes = trie.into_iter().flat_map(|trie| trie.nodes);
         let accounts = changes.accounts.iter().enumerate();
         GenesisState {
             rules: rules.clone(),
             timestamp: genesis.timestamp,
             state_root,
+            nodes: nodes.filter_map(|(key, node)| Some((key, node?))).collect(),
             accounts: accounts.map(|(at, change)| (change.address, at)).collect(),
             codes: changes.codes.iter().cloned().collect(),
             changes: Arc::new(changes),
@@ -45,6 +62,11 @@ impl GenesisState {
         let block = genesis_block(&self.rules, shard, &nothing, self.state_root);
         // All shards share what they begin with.
         Block { changes: self.changes.clone(), ..block }
+    }
+
+    /// A node of the state trie.
+    pub(crate) fn node(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.nodes.get(key).cloned()
     }
 
     fn change(&self, address: Address) -> Option<&AccountChange> {
@@ -85,5 +107,9 @@ impl StateReader for GenesisState {
 impl Beginning for GenesisState {
     fn has_slot(&self, address: Address, slot: U256) -> bool {
         !self.slot(address, slot).is_zero()
+    }
+
+    fn has_node(&self, key: &[u8]) -> bool {
+        self.nodes.contains_key(key)
     }
 }

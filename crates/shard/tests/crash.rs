@@ -5,10 +5,7 @@
 //! data is opened and everything is looked for; and the next child goes on with it.
 //!
 //! `SHIFTWORK_CRASH_SECONDS` says for how long (5 by default, a minute in `cargo xtask test`).
-#![allow(
-    clippy::disallowed_methods,
-    reason = "it plays the outside world, which has a clock"
-)]
+#![allow(clippy::disallowed_methods, reason = "it plays the outside world, which has a clock")]
 
 mod common;
 

@@ -124,10 +124,7 @@ fn the_disk_fails_for_good_at_each_write_and_what_was_acknowledged_is_there() {
 }
 
 /// The same load with the first write failing, then the second, until none fails.
-fn each_write(
-    how: Fails,
-    then: impl Fn(&mut Simulation, &SimDisk, &Shards, &[B256], &str),
-) {
+fn each_write(how: Fails, then: impl Fn(&mut Simulation, &SimDisk, &Shards, &[B256], &str)) {
     for write in 0.. {
         let mut simulation = simulation(write);
         let disk = SimDisk::new(write);

@@ -63,7 +63,8 @@ impl Committer {
         self.commit.close();
         match &self.driver {
             Driver::Threads(threads) => {
-                let threads = mem::take(&mut *threads.lock().unwrap_or_else(PoisonError::into_inner));
+                let threads =
+                    mem::take(&mut *threads.lock().unwrap_or_else(PoisonError::into_inner));
                 for thread in threads {
                     // It may be the committer's own thread that drops the last shard.
                     if thread.thread().id() != thread::current().id() {
@@ -113,9 +114,9 @@ impl Commit {
         }
         match time {
             None => drop(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)),
-            Some(time) => drop(
-                self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner),
-            ),
+            Some(time) => {
+                drop(self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner))
+            }
         }
     }
 }

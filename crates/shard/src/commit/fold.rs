@@ -15,6 +15,7 @@ use crate::store::{Change, Table};
 /// tables, so one that becomes 0 must be.
 pub(crate) trait Beginning {
     fn has_slot(&self, address: Address, slot: U256) -> bool;
+    fn has_node(&self, key: &[u8]) -> bool;
 }
 
 /// The changes of these records, in the order of tables and keys.
@@ -124,10 +125,11 @@ impl Fold<'_> {
             self.put(Table::Codes, keys::hash(shard, *hash), code.to_vec());
         }
         for (key, value) in &new.nodes {
-            let key = keys::node(shard, key);
+            let own = keys::node(shard, key);
             match value {
-                Some(value) => self.put(Table::TrieNodes, key, value.clone()),
-                None => self.delete(Table::TrieNodes, key),
+                Some(value) => self.put(Table::TrieNodes, own, value.clone()),
+                None if self.genesis.has_node(key) => self.put(Table::TrieNodes, own, Vec::new()),
+                None => self.delete(Table::TrieNodes, own),
             }
         }
     }

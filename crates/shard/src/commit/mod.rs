@@ -4,7 +4,7 @@
 //!   shards, admission        committer                          folder
 //!   submit(records, done) -> queue -> one append, one sync      one fold, whole
 //!                                     done(Ok(epoch)) ...       epoch's records -> tables
-//!                                     log long enough: rotate -> 
+//!                                     log long enough: rotate ->
 //! ```
 //!
 //! 1. `done` is called once for each submission: with the epoch that holds it when it is as durable

@@ -104,6 +104,17 @@ impl Executor {
         self.cache_mut().committed(height);
     }
 
+    /// Lends the state, for another executor that takes a block of this shard.
+    pub fn lend(&mut self) -> Cache {
+        let empty = self.cache().emptied();
+        std::mem::replace(self.cache_mut(), empty)
+    }
+
+    /// Takes back what was lent.
+    pub fn take_back(&mut self, cache: Cache) {
+        *self.cache_mut() = cache;
+    }
+
     /// Forgets what was executed and not committed.
     pub fn clear(&mut self) {
         self.cache_mut().clear();

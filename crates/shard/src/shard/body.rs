@@ -19,15 +19,16 @@
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
-use kernel::{Body, Step, Timer, Turn};
+use kernel::{Body, Step, Timer, Turn, WorkerState};
 
 use super::{
     Inner, Mail,
+    roots::Roots,
     trouble::{Trouble, Verdict},
 };
 use crate::{
@@ -35,7 +36,11 @@ use crate::{
     commit::record::{NewBlock, Record, What},
     config::Rules,
     environment::Environment,
-    execute::{BlockContext, DropReason, Executed, ExecuteError, sequential::Executor},
+    execute::{
+        BlockContext, DropReason, ExecuteError, Executed,
+        parallel::{self, Finished, Work, Worth},
+        sequential::Executor,
+    },
     store::StoreError,
     transaction::SharedTransaction,
     view::StateAt,
@@ -54,6 +59,10 @@ pub(crate) struct ShardBody {
     in_flight: Option<Arc<Batch>>,
     /// The executor knows committed blocks only, not the one in flight.
     behind: bool,
+    /// Lent to workers that execute a batch side by side.
+    lent: Option<Lent>,
+    worth: Worth,
+    roots: Roots,
     trouble: Trouble,
     /// Set while it backs off.
     timer: Option<Timer>,
@@ -62,6 +71,14 @@ pub(crate) struct ShardBody {
 struct Parent {
     header: Header,
     hash: B256,
+}
+
+/// A batch that several workers execute, with the executor's state.
+struct Lent {
+    context: BlockContext,
+    hashes: Vec<B256>,
+    /// What the batch was executed on does not count any more.
+    void: bool,
 }
 
 /// What one cycle came to.
@@ -83,6 +100,9 @@ impl ShardBody {
             executed: None,
             in_flight: None,
             behind: false,
+            lent: None,
+            worth: Worth::new(),
+            roots: Roots::default(),
             trouble: Trouble::default(),
             timer: None,
         }
@@ -91,7 +111,8 @@ impl ShardBody {
     fn cycles(&mut self, turn: &mut Turn<'_>) -> Step<()> {
         loop {
             self.read_mail(turn);
-            if self.inner.quarantine().is_some() || self.timer.is_some() {
+            let waits = self.timer.is_some() || self.lent.is_some();
+            if waits || self.inner.quarantine().is_some() {
                 return Step::Pause;
             }
             if self.behind && self.in_flight.is_some() {
@@ -124,36 +145,107 @@ impl ShardBody {
             return false;
         }
         let hashes: Vec<B256> = batch.iter().map(|transaction| transaction.hash()).collect();
-        match self.executor.execute(&context, batch, &mut || !turn.expired()) {
-            Ok(executed) => self.seal(rules, &context, executed),
+        if self.lends(rules, &batch) {
+            self.lend(context, batch, hashes);
+            return false;
+        }
+        let result = self.executor.execute(&context, batch, &mut || !turn.expired());
+        if let Ok(executed) = &result {
+            self.worth.observe(executed);
+        }
+        self.finish(&context, &hashes, result, turn)
+    }
+
+    /// A batch was executed, or was not. Whether there is something to commit.
+    fn finish(
+        &mut self,
+        context: &BlockContext,
+        hashes: &[B256],
+        result: Result<Executed, ExecuteError>,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        match result.and_then(|executed| self.seal(context, executed)) {
+            Ok(some) => some,
             Err(error) => {
-                self.give_back(&hashes);
+                self.give_back(hashes);
                 self.failed(&error, turn);
                 false
             }
         }
     }
 
+    /// Whether several workers should execute a batch.
+    fn lends(&mut self, rules: &Rules, batch: &[SharedTransaction]) -> bool {
+        let core = &self.inner.core;
+        if core.jobs.is_none() {
+            return false;
+        }
+        let is_free = |state: &&_| matches!(state, WorkerState::Idle | WorkerState::Searching);
+        let idle = || core.runtime.workers().iter().filter(is_free).count();
+        self.worth.worthwhile(rules, batch, idle)
+    }
+
+    /// Hands a batch to several workers, and the executor's state with it. They send it back.
+    fn lend(&mut self, context: BlockContext, batch: Vec<SharedTransaction>, hashes: Vec<B256>) {
+        let core = &self.inner.core;
+        let jobs = core.jobs.as_ref().expect("somebody to lend to was looked for");
+        let work = Work {
+            rules: core.config.rules.clone(),
+            chain_id: self.inner.chain_id,
+            context: context.clone(),
+            batch,
+            cache: self.executor.lend(),
+        };
+        self.lent = Some(Lent { context, hashes, void: false });
+        let inner = self.inner.clone();
+        let done = move |finished| inner.send(Mail::Executed(Box::new(finished)));
+        parallel::start(jobs, work, core.runtime.worker_count(), done);
+    }
+
+    /// Several workers are done with a batch.
+    fn take_back(&mut self, finished: Finished, turn: &mut Turn<'_>) {
+        let lent = self.lent.take().expect("what is sent back was lent");
+        if lent.void {
+            return self.give_back(&lent.hashes);
+        }
+        self.worth.observe_parallel(&finished);
+        self.executor.take_back(finished.cache);
+        // Blocks may have been committed meanwhile.
+        self.executor.committed(self.inner.view.tip().number());
+        if finished.result.is_ok() {
+            self.inner.core.parallel_blocks.fetch_add(1, Relaxed);
+        }
+        self.finish(&lent.context, &lent.hashes, finished.result, turn);
+    }
+
     /// Makes a block of what was executed. Whether there is something to commit.
     fn seal(
         &mut self,
-        rules: &Rules,
         context: &BlockContext,
         mut executed: Executed,
-    ) -> bool {
+    ) -> Result<bool, ExecuteError> {
+        let core = self.inner.core.clone();
+        let rules = &core.config.rules;
+        let (mut state_root, mut nodes) = (None, Vec::new());
+        if rules.state_root && !executed.included.is_empty() {
+            let (view, parent) = (&self.inner.view, self.parent.header.state_root);
+            let (root, written) =
+                self.roots.update(view, context.height, parent, &executed.changes)?;
+            (state_root, nodes) = (Some(root), written);
+        }
         let left = mem::take(&mut executed.left);
         self.give_back(&hashes(&left));
         let dropped = mem::take(&mut executed.dropped);
         let block = (!executed.included.is_empty()).then(|| {
-            let block = seal(rules, self.inner.address, context, executed, None);
+            let block = seal(rules, self.inner.address, context, executed, state_root);
             self.parent = Parent { header: block.header.clone(), hash: block.hash };
-            Arc::new(NewBlock::new(block, Vec::new()))
+            Arc::new(NewBlock::new(block, nodes))
         });
         if block.is_none() && dropped.is_empty() {
-            return false;
+            return Ok(false);
         }
         self.executed = Some(Batch { block, dropped });
-        true
+        Ok(true)
     }
 
     /// Hands the executed block to the committer, unless one is in flight.
@@ -188,6 +280,7 @@ impl ShardBody {
                     self.give_back_batch(lost.as_deref());
                     self.failed(&ExecuteError::Store(error), turn);
                 }
+                Mail::Executed(finished) => self.take_back(*finished, turn),
                 Mail::TryAgain => self.timer = None,
             }
         }
@@ -216,6 +309,7 @@ impl ShardBody {
         drop(pool);
         self.inner.record_drops(dropped);
         self.executor.committed(block.number());
+        self.roots.committed(block.number());
     }
 
     /// Nothing that was executed and is not in flight counts any more.
@@ -223,6 +317,10 @@ impl ShardBody {
         let executed = self.executed.take();
         self.give_back_batch(executed.as_ref());
         self.executor.clear();
+        self.roots.clear();
+        if let Some(lent) = &mut self.lent {
+            lent.void = true;
+        }
         self.parent = Parent::newest(&self.inner);
         self.behind = self.in_flight.is_some();
     }

@@ -2,6 +2,7 @@
 
 mod body;
 mod query;
+mod roots;
 pub mod trouble;
 
 use std::{
@@ -22,7 +23,7 @@ use kernel::{Phase, ScheduleError, Strand};
 use crate::{
     commit::record::{Record, ShardIndex, What},
     events::Event,
-    execute::DropReason,
+    execute::{DropReason, parallel::Finished},
     pool::{Dropped, Pool},
     shards::core::Core,
     store::{Epoch, StoreError},
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
 pub(crate) enum Mail {
     /// What became of the block in flight.
     Committed(Result<(), StoreError>),
+    /// What several workers made of a batch.
+    Executed(Box<Finished>),
     /// It has backed off for long enough.
     TryAgain,
 }
@@ -182,10 +185,8 @@ impl Inner {
         if dropped.is_empty() {
             return;
         }
-        let dropped: Vec<(B256, DropReason)> = dropped
-            .into_iter()
-            .map(|(transaction, reason)| (transaction.hash(), reason))
-            .collect();
+        let dropped: Vec<(B256, DropReason)> =
+            dropped.into_iter().map(|(transaction, reason)| (transaction.hash(), reason)).collect();
         let records = dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason));
         let inner = self.clone();
         let records = records.collect();

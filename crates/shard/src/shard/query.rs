@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use kernel::Phase;
 
 use super::Shard;
 use crate::{
     block::{Block, Receipt},
-    execute::DropReason,
+    execute::{DropReason, ExecuteError},
     pool,
     state::StateReader,
     store::StoreError,
+    trace::{Trace, TraceRequest, Traces},
     transaction::SharedTransaction,
+    trie::{self, AccountProof},
     view::{Position, StateAt},
 };
 
@@ -127,6 +129,36 @@ impl Shard {
         let Some(position) = self.inner.view.position(hash)? else { return Ok(None) };
         let found = self.inner.view.transaction(position)?;
         Ok(found.map(|(transaction, receipt)| (position, transaction, receipt)))
+    }
+
+    /// What happened inside a transaction of a block, by executing the block again up to it.
+    ///
+    /// # Errors
+    /// If there is no such transaction, or the store can not be read.
+    pub fn trace(&self, at: Position, request: &TraceRequest) -> Result<Trace, ExecuteError> {
+        let missing = || ExecuteError::Fault(format!("there is no block {}", at.number));
+        let block = self.block(at.number)?.ok_or_else(missing)?;
+        let before = self.state_at(at.number.saturating_sub(1)).ok_or_else(missing)?;
+        let rules = &self.inner.core.config.rules;
+        let traces = Traces { rules, chain_id: self.inner.chain_id, before: &before };
+        traces.transaction(&block, at.index as usize, request)
+    }
+
+    /// What shows an account and slots of it to whoever knows the newest state root only. `None`:
+    /// this node keeps no state root.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn prove(
+        &self,
+        address: Address,
+        slots: &[U256],
+    ) -> Result<Option<(Arc<Block>, AccountProof)>, StoreError> {
+        if !self.inner.core.config.rules.state_root {
+            return Ok(None);
+        }
+        let (block, nodes) = self.inner.view.nodes();
+        Ok(Some((block, trie::prove(&nodes, address, slots)?)))
     }
 
     /// Where a transaction is; `None`: it was never accepted here, or so long ago that its drop is

@@ -35,7 +35,11 @@ impl Trouble {
     /// It could not execute.
     pub(crate) fn failed(&mut self) -> Verdict {
         self.own += 1;
-        if self.own >= ATTEMPTS_MAX { Verdict::Quarantine } else { Verdict::TryAfter(wait(self.own)) }
+        if self.own >= ATTEMPTS_MAX {
+            Verdict::Quarantine
+        } else {
+            Verdict::TryAfter(wait(self.own))
+        }
     }
 
     /// It could not commit.

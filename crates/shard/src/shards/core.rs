@@ -1,7 +1,7 @@
 //! What do all shards of a runtime have in common?
 
 use std::{
-    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -27,6 +27,10 @@ pub(crate) struct Core {
     pub(crate) environment: SharedEnvironment,
     pub(crate) genesis: Arc<GenesisState>,
     pub(crate) events: Events,
+    /// For blocks that several workers execute.
+    pub(crate) jobs: Option<job::Pool>,
+    /// How many such blocks there were.
+    pub(crate) parallel_blocks: AtomicU64,
     /// The time of day at which the runtime's clock stood at `opened`.
     pub(crate) unix_start: u64,
     pub(crate) opened: Duration,

@@ -125,6 +125,11 @@ impl Shards {
         self.core.committer.commit().counts()
     }
 
+    /// Blocks that several workers executed side by side, since this was opened.
+    pub fn parallel_blocks(&self) -> u64 {
+        self.core.parallel_blocks.load(Relaxed)
+    }
+
     /// Transactions in blocks since this was opened.
     pub fn included(&self) -> u64 {
         self.registry.all().iter().map(|shard| shard.included.load(Relaxed)).sum()

@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::AtomicU64},
 };
 
 use alloy_primitives::{Address, B256, Bytes};
@@ -95,7 +95,7 @@ impl Shards {
         unix_time: u64,
     ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
-        let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules, None));
+        let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
         let clock = runtime.clone();
@@ -117,7 +117,10 @@ impl Shards {
             StartError::Thread(error) => OpenError::Thread(error),
             StartError::Strand(error) => OpenError::Runtime(error),
         })?;
+        let side_by_side = config.parallel && runtime.worker_count() > 1;
         let core = Arc::new(Core {
+            jobs: side_by_side.then(|| job::Pool::on(runtime)),
+            parallel_blocks: AtomicU64::new(0),
             config,
             runtime: runtime.clone(),
             store,

@@ -153,7 +153,10 @@ impl Cache {
     }
 
     /// The account with its code, for those to whom the cache is lent and who share it.
-    pub(crate) fn account_shared(&self, address: Address) -> Result<Option<AccountInfo>, StoreError> {
+    pub(crate) fn account_shared(
+        &self,
+        address: Address,
+    ) -> Result<Option<AccountInfo>, StoreError> {
         if let Some(entry) = self.accounts.get(&address) {
             return Ok(entry.value.clone());
         }

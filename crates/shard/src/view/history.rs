@@ -7,10 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use super::{Recent, View};
 use crate::{
     block::Account,
-    commit::{
-        keys,
-        record::corrupt,
-    },
+    commit::{keys, record::corrupt},
     state::StateReader,
     store::{StoreError, Table},
 };

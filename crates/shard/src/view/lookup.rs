@@ -1,16 +1,17 @@
 //! Where is a block, a transaction, a receipt?
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 
 use alloy_primitives::B256;
 
-use super::View;
+use super::{Recent, View};
 use crate::{
     block::{Block, Body, ChangeSet, Receipt},
     commit::{keys, record::corrupt},
     execute::DropReason,
     store::{StoreError, Table},
     transaction::SharedTransaction,
+    trie::TrieReader,
 };
 
 /// Where a transaction is in a shard's chain.
@@ -110,6 +111,30 @@ impl View {
         found
     }
 
+    /// The newest block with the nodes of its state trie. No block is added while they are held.
+    pub(crate) fn nodes(&self) -> (Arc<Block>, NewestNodes<'_>) {
+        let recent = self.read();
+        (recent.tip.clone(), NewestNodes { view: self, recent })
+    }
+
+    /// A node of the state trie.
+    pub(crate) fn node(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.node_in(&self.read(), key)
+    }
+
+    fn node_in(&self, recent: &Recent, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        for generation in recent.generations.iter().rev() {
+            if let Some(node) = generation.nodes.get(key) {
+                return Ok(node.clone());
+            }
+        }
+        match self.value(Table::TrieNodes, &keys::node(self.shard, key))? {
+            // One that the genesis has and that is gone has an empty entry.
+            Some(node) => Ok((!node.is_empty()).then_some(node)),
+            None => Ok(self.genesis.node(key)),
+        }
+    }
+
     /// Why a transaction was dropped, if it was.
     pub(crate) fn dropped(&self, hash: B256) -> Result<Option<DropReason>, StoreError> {
         let recent = self.read();
@@ -123,6 +148,18 @@ impl View {
             DropReason::decode(&value).ok_or_else(|| corrupt("the reason of a drop"))
         };
         value.map(read).transpose()
+    }
+}
+
+/// The nodes of the newest state trie, which stays the newest while this is held.
+pub(crate) struct NewestNodes<'a> {
+    view: &'a View,
+    recent: RwLockReadGuard<'a, Recent>,
+}
+
+impl TrieReader for NewestNodes<'_> {
+    fn node(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.view.node_in(&self.recent, key)
     }
 }
 

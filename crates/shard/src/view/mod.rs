@@ -23,8 +23,8 @@ use alloy_primitives::{Address, B256};
 
 use crate::{
     block::Block,
-    commit::record::{NewBlock, ShardIndex, corrupt},
     commit::keys,
+    commit::record::{NewBlock, ShardIndex, corrupt},
     execute::DropReason,
     genesis::GenesisState,
     store::{Epoch, Store, StoreError, Table},
@@ -79,9 +79,8 @@ impl View {
 
     fn last_in_tables(&self) -> Result<Option<Block>, StoreError> {
         // Heights are without gaps, so the last is where bisection ends.
-        let exists = |number| {
-            self.store.get(Table::Blocks, &keys::number(self.shard, number), &mut |_| {})
-        };
+        let exists =
+            |number| self.store.get(Table::Blocks, &keys::number(self.shard, number), &mut |_| {});
         if !exists(1)? {
             return Ok(None);
         }
@@ -144,11 +143,6 @@ impl View {
     /// The tables hold all epochs up to this one.
     pub(crate) fn folded(&self, epoch: Epoch) {
         self.write().generations.retain(|generation| generation.epoch > epoch);
-    }
-
-    /// How many blocks are held in memory.
-    pub(crate) fn in_memory(&self) -> usize {
-        self.read().generations.iter().map(|generation| generation.blocks.len()).sum()
     }
 }
 

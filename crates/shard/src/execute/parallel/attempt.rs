@@ -137,9 +137,7 @@ impl Runner {
     pub(super) fn execute(&mut self, at: u32, net: &mut Net) -> Attempt {
         let common = Arc::clone(&self.state().common);
         let transaction = &common.batch[at as usize];
-        let run = self.settled(net, |machine| {
-            sequential::run(machine, &common.rules, transaction)
-        });
+        let run = self.settled(net, |machine| sequential::run(machine, &common.rules, transaction));
         let (run, state, told) = match run {
             Ok(run) => run,
             Err(payload) => {
@@ -165,9 +163,8 @@ impl Runner {
     /// Does what a block begins with.
     pub(super) fn open(&mut self, net: &mut Net) -> Result<(Vec<Effect>, Told), ExecuteError> {
         let common = Arc::clone(&self.state().common);
-        let run = self.settled(net, |machine| {
-            evm::system_calls(machine, &common.rules, &common.context)
-        });
+        let run =
+            self.settled(net, |machine| evm::system_calls(machine, &common.rules, &common.context));
         let (run, state, told) =
             run.map_err(|payload| ExecuteError::Fault(message(payload.as_ref())))?;
         run?;
@@ -206,11 +203,7 @@ fn receipt(common: &Common, at: u32, result: ExecutionResult) -> Receipt {
     evm::receipt(&common.rules, &common.context, &common.batch[at as usize], result, 0)
 }
 
-fn settled_effects(
-    common: &Common,
-    net: &Net,
-    state: EvmState,
-) -> Result<Vec<Effect>, StoreError> {
+fn settled_effects(common: &Common, net: &Net, state: EvmState) -> Result<Vec<Effect>, StoreError> {
     effects(state, |address| Settled { common, net }.slots(address))
 }
 

@@ -33,8 +33,8 @@ pub(super) fn effects<E>(
         if !account.is_touched() && !account.is_selfdestructed() {
             continue;
         }
-        let before = (!account.is_loaded_as_not_existing())
-            .then(|| account_of(&account.original_info()));
+        let before =
+            (!account.is_loaded_as_not_existing()).then(|| account_of(&account.original_info()));
         let gone = account.is_selfdestructed_locally() || account.info.is_empty();
         let slots = if gone || account.is_created() {
             let had = if before.is_some() { slots(address)? } else { Vec::new() };

@@ -196,7 +196,15 @@ impl Frontier {
             let run = runner.settled(&mut self.net, |machine| {
                 let (rules, context) = (&common.rules, &common.context);
                 let keep_going = &mut || true;
-                sequential::each(machine, rules, context, &batch, keep_going, &mut at, &mut progress)
+                sequential::each(
+                    machine,
+                    rules,
+                    context,
+                    &batch,
+                    keep_going,
+                    &mut at,
+                    &mut progress,
+                )
             });
             match run {
                 Ok((ran, state, told)) => {

@@ -94,7 +94,12 @@ impl fmt::Debug for Finished {
 ///
 /// `done` is called once, whatever happens: also if the pool stops, and then perhaps on this
 /// thread.
-pub fn start(pool: &Pool, mut work: Work, lanes: usize, done: impl FnOnce(Finished) + Send + 'static) {
+pub fn start(
+    pool: &Pool,
+    mut work: Work,
+    lanes: usize,
+    done: impl FnOnce(Finished) + Send + 'static,
+) {
     work.cache.begin(&work.context);
     let Work { rules, chain_id, context, batch, cache } = work;
     let chains = chains(&batch);

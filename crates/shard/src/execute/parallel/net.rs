@@ -8,11 +8,7 @@
 use std::collections::hash_map;
 
 use alloy_primitives::{Address, U256, map::HashMap};
-use revm::{
-    bytecode::Bytecode,
-    primitives::KECCAK_EMPTY,
-    state::AccountInfo,
-};
+use revm::{bytecode::Bytecode, primitives::KECCAK_EMPTY, state::AccountInfo};
 
 use crate::{
     block::{Account, AccountChange, ChangeSet, SlotChange},
@@ -171,12 +167,7 @@ mod tests {
             before: number(*before),
             after: number(*after),
         });
-        Effect {
-            address,
-            before: account(before),
-            after: holding(after),
-            slots: slots.collect(),
-        }
+        Effect { address, before: account(before), after: holding(after), slots: slots.collect() }
     }
 
     #[test]

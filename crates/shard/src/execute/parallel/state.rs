@@ -63,7 +63,9 @@ pub(super) struct LaneState {
 
 enum Mode {
     /// For the transaction at this place.
-    Guesses { place: u32 },
+    Guesses {
+        place: u32,
+    },
     Settled(Net),
 }
 
@@ -104,10 +106,7 @@ impl LaneState {
 
     /// What it was asked for since the last time.
     pub(super) fn take_told(&mut self) -> Told {
-        Told {
-            reads: std::mem::take(&mut self.reads),
-            hashes: std::mem::take(&mut self.hashes),
-        }
+        Told { reads: std::mem::take(&mut self.reads), hashes: std::mem::take(&mut self.hashes) }
     }
 
     fn forget(&mut self) {

@@ -61,10 +61,16 @@ impl Worth {
         }
     }
 
-    /// Whether to execute this batch on several workers, of which so many have nothing to do.
-    pub fn worthwhile(&mut self, rules: &Rules, batch: &[SharedTransaction], idle: usize) -> bool {
+    /// Whether to execute this batch on several workers. `idle` says how many have nothing to do; it
+    /// is asked only where it matters.
+    pub fn worthwhile(
+        &mut self,
+        rules: &Rules,
+        batch: &[SharedTransaction],
+        idle: impl FnOnce() -> usize,
+    ) -> bool {
         let room = batch.len().min(rules.block_transactions_max);
-        if idle == 0 || room < TRANSACTIONS_MIN || self.gas < GAS_MIN {
+        if room < TRANSACTIONS_MIN || self.gas < GAS_MIN || idle() == 0 {
             return false;
         }
         if let Some(less) = self.wait.checked_sub(1) {

@@ -306,8 +306,15 @@ impl World {
             }
             (1, to) => {
                 let gas_price = max_fee_per_gas;
-                let transaction =
-                    TxLegacy { chain_id: Some(chain_id), nonce, gas_price, gas_limit, to, value, input: data };
+                let transaction = TxLegacy {
+                    chain_id: Some(chain_id),
+                    nonce,
+                    gas_price,
+                    gas_limit,
+                    to,
+                    value,
+                    input: data,
+                };
                 TxEnvelope::Legacy(Signed::new_unhashed(transaction, signature))
             }
             (2, to) => {
