@@ -4,6 +4,8 @@ pub mod call;
 mod context;
 pub mod evm;
 pub mod sequential;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::{fmt, sync::Arc};
 

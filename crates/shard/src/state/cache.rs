@@ -32,7 +32,7 @@ pub struct Cache {
     codes: HashMap<B256, Entry<Bytecode>>,
     /// Slots written by blocks that are not committed, for those who want all of an account.
     uncommitted: VecDeque<(u64, Vec<(Address, Vec<SlotChange>)>)>,
-    /// Hashes of blocks that are not committed, by their height.
+    /// Hashes of blocks that may not be committed yet, by their height.
     own_hashes: BTreeMap<u64, B256>,
     /// The height up to which blocks are committed.
     committed: u64,
@@ -88,9 +88,7 @@ impl Cache {
         self.height = context.height;
         self.base_hashes.clone_from(&context.base_hashes);
         self.hashes_read.clear();
-        if let Some(parent) = context.height.checked_sub(1)
-            && parent > self.committed
-        {
+        if let Some(parent) = context.height.checked_sub(1) {
             self.own_hashes.insert(parent, context.parent_hash);
         }
         if self.len() > self.sweep_at {
