@@ -144,8 +144,8 @@ fn steps_are_recorded_and_bounded() {
     let all = steps(0, GethDefaultTracingOptions::default());
     assert!(!all.failed);
     let ops: Vec<_> = all.struct_logs.iter().map(|log| log.op.to_string()).collect();
-    assert_eq!(ops.len(), 12);
-    assert_eq!((ops[0].as_str(), ops[11].as_str()), ("PUSH1", "STOP"));
+    assert_eq!(ops.len(), 11);
+    assert_eq!((ops[0].as_str(), ops[10].as_str()), ("PUSH1", "STOP"));
     let few = steps(0, GethDefaultTracingOptions { limit: Some(3), ..Default::default() });
     assert_eq!(few.struct_logs.len(), 3);
     let many = steps(1, GethDefaultTracingOptions { limit: Some(u64::MAX), ..Default::default() });
