@@ -39,7 +39,7 @@ const CALL_STIPEND: u64 = 2_300;
 /// EIP-7825, from Osaka on.
 const TRANSACTION_GAS_MAX: u64 = 1 << 24;
 /// The search ends when it is as close as this, in thousandths, as in geth.
-const ESTIMATE_ERROR: u64 = 15;
+const ESTIMATE_ERROR: u128 = 15;
 /// An access list changes what is executed, which changes the list. It settles soon, or never.
 const ACCESS_LIST_ROUNDS: usize = 8;
 
@@ -210,12 +210,13 @@ impl<'a> Calls<'a> {
         let used = first.tx_gas_used();
         let mut low = used.saturating_sub(1);
         // With what it used before refunds, and what a call keeps back, it mostly succeeds.
-        let optimistic = (first.gas().total_gas_spent() + CALL_STIPEND) * 64 / 63;
+        let spent = first.gas().total_gas_spent() + CALL_STIPEND;
+        let optimistic = spent.saturating_mul(64) / 63;
         if optimistic < high {
             if attempt(optimistic)?.is_ok() { high = optimistic } else { low = optimistic }
         }
         while low + 1 < high {
-            if (high - low) * 1_000 < high * ESTIMATE_ERROR {
+            if u128::from(high - low) * 1_000 < u128::from(high) * ESTIMATE_ERROR {
                 break;
             }
             // Most need hardly more than the least: the middle would be far too high.
@@ -299,6 +300,10 @@ impl<'a> Calls<'a> {
             };
             let allowance = rest / U256::from(gas_price);
             gas_limit = gas_limit.min(u64::try_from(allowance).unwrap_or(u64::MAX));
+        }
+        if gas_price.checked_mul(u128::from(gas_limit)).is_none() {
+            // revm multiplies the two in 128 bits after execution.
+            return Err(CallError::Invalid("gas times price is above 2^128".to_owned()));
         }
         let tx_type = if !call.authorizations.is_empty() {
             4

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::keccak256;
+use revm::bytecode::opcode as op;
 
 use super::*;
 use crate::execute::testing::*;
@@ -101,6 +102,17 @@ fn value_and_named_fees_must_be_there() {
 }
 
 #[test]
+fn a_fee_that_overflows_is_refused_even_where_the_funds_are_there() {
+    let place = Place::new(Rules::default());
+    let rich = AccountOverride { balance: Some(U256::MAX), ..Default::default() };
+    for priority_fee in [None, Some(u128::MAX)] {
+        let call = Call { gas_price: Some(u128::MAX), priority_fee, ..to(user(1), Bytes::new()) };
+        let outcome = place.calls().call(&call, &override_of(user(0), rich.clone()));
+        assert!(matches!(outcome, Err(CallError::Invalid(why)) if why.contains("2^128")));
+    }
+}
+
+#[test]
 fn a_store_that_fails_is_an_error_of_the_store() {
     let place = Place::new(Rules::default());
     place.maps.broken.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -119,12 +131,14 @@ fn balance_nonce_and_code_can_be_overridden() {
     let coded = AccountOverride { code: Some(reverter()), ..Default::default() };
     let outcome = place.calls().call(&to(TOKEN, Bytes::new()), &override_of(TOKEN, coded)).unwrap();
     assert!(matches!(outcome, Outcome::Reverted { .. }));
-    // The address of what is created tells the nonce.
+    // Code that returns its own address, which depends on the nonce.
     let aged = AccountOverride { nonce: Some(5), ..Default::default() };
-    let address_of_itself = init_of(&Bytes::new());
-    let create =
-        Call { from: user(0), to: TxKind::Create, input: address_of_itself, ..Call::default() };
-    assert!(place.calls().call(&create, &override_of(user(0), aged)).is_ok());
+    let own = Code::new().op(op::ADDRESS).push(0u64).op(op::MSTORE);
+    let own = own.push(32u64).push(0u64).op(op::RETURN).bytes();
+    let create = Call { from: user(0), to: TxKind::Create, input: own, ..Call::default() };
+    let outcome = place.calls().call(&create, &override_of(user(0), aged)).unwrap();
+    let Outcome::Returned { output, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(output.as_ref(), user(0).create(5).into_word().as_slice());
 }
 
 #[test]
@@ -154,7 +168,6 @@ fn storage_can_be_overridden_in_part_or_whole() {
 
 #[test]
 fn the_block_can_be_overridden() {
-    use revm::bytecode::opcode as op;
     let place = Place::new(Rules::default());
     let mut code = Code::new();
     for (at, opcode) in

@@ -155,6 +155,43 @@ fn what_is_invalid_for_good_is_dropped_and_what_may_become_valid_is_left() {
 }
 
 #[test]
+fn a_fee_that_overflows_is_dropped_even_where_the_funds_are_there() {
+    let rules = Rules::default();
+    let mut genesis = genesis(&[]);
+    genesis.accounts.get_mut(&user(0)).unwrap().balance = U256::MAX >> 1;
+    let dear = TxEip1559 {
+        max_fee_per_gas: u128::MAX,
+        max_priority_fee_per_gas: u128::MAX,
+        ..eip1559(&rules, 0, TxKind::Call(user(1)))
+    };
+    let (executed, _) = one(&rules, &genesis, sent(user(0), dear));
+    assert!(matches!(&executed.dropped[0].1, DropReason::Invalid(why) if why.contains("2^128")));
+}
+
+/// A transaction that is not in the block must not make accounts warm for the next.
+#[test]
+fn what_was_dropped_leaves_no_trace_in_the_gas_of_others() {
+    for no_fee in [false, true] {
+        let rules = Rules { no_fee, ..Rules::default() };
+        let poor = FACTORY.create(77);
+        let dear = TxEip1559 { value: U256::from(1), ..eip1559(&rules, 0, TxKind::Call(user(1))) };
+        let look = Code::new().push(U256::from_be_bytes(poor.into_word().0));
+        let look = look.op(revm::bytecode::opcode::BALANCE).bytes();
+        let looker = Address::repeat_byte(0x21);
+        let maps = Maps::new(&rules, &genesis(&[(looker, look)]));
+        let alone = vec![call(&rules, 0, 0, looker, Bytes::new())];
+        let both = vec![sent(poor, dear), alone[0].clone()];
+        let gas = |batch| {
+            let executed =
+                executor(&rules, &maps).execute(&context(1), batch, &mut always()).unwrap();
+            assert_eq!(executed.included.len(), 1);
+            executed.gas_used
+        };
+        assert_eq!(gas(alone), gas(both));
+    }
+}
+
+#[test]
 fn one_that_does_not_fit_waits_with_the_later_ones_of_its_sender_and_others_go_on() {
     let rules = Rules { block_gas_limit: 300_000, ..Rules::default() };
     let maps = Maps::new(&rules, &zoo());
