@@ -211,6 +211,19 @@ fn one_that_does_not_fit_waits_with_the_later_ones_of_its_sender_and_others_go_o
 }
 
 #[test]
+fn one_that_waits_is_not_overtaken_by_another_with_its_nonce() {
+    let rules = Rules { block_gas_limit: 300_000, ..Rules::default() };
+    let maps = Maps::new(&rules, &zoo());
+    let batch = vec![
+        call(&rules, 0, 0, BURNER, Bytes::new()),
+        call(&rules, 1, 0, BURNER, Bytes::new()),
+        transfer(&rules, 1, 0, user(2), 1),
+    ];
+    let executed = commit(&mut executor(&rules, &maps), &maps, 1, batch.clone());
+    assert_eq!(executed.left, batch[1..]);
+}
+
+#[test]
 fn a_block_holds_no_more_transactions_than_it_may_and_none_is_lost() {
     let rules = Rules { block_transactions_max: 2, ..Rules::default() };
     let maps = Maps::new(&rules, &genesis(&[]));
