@@ -32,6 +32,14 @@ const FLAGS: u8 = BEFORE | AFTER | CODE_BEFORE | CODE_AFTER | CODE_SAME;
 
 impl ChangeSet {
     /// Its bytes.
+    ///
+    /// ```
+    /// use shard::{block::{ChangeSet, genesis_changes}, config::{Genesis, Rules}};
+    ///
+    /// let changes = genesis_changes(&Rules::default(), &Genesis::default());
+    /// assert_eq!(ChangeSet::decode(&changes.encode())?, changes);
+    /// # Ok::<(), shard::store::StoreError>(())
+    /// ```
     pub fn encode(&self) -> Vec<u8> {
         let slots: usize = self.accounts.iter().map(|account| account.slots.len()).sum();
         let codes: usize = self.codes.iter().map(|(_, code)| code.len() + 40).sum();

@@ -101,6 +101,18 @@ impl Block {
 }
 
 /// The bytes of a block, to read parts of.
+///
+/// ```
+/// use alloy_primitives::Address;
+/// use shard::{block::{Body, genesis_block}, config::{Genesis, Rules}};
+///
+/// let block = genesis_block(&Rules::default(), Address::ZERO, &Genesis::default(), None);
+/// let bytes = block.encode();
+/// let body = Body::new(&bytes)?;
+/// assert_eq!(body.header()?, block.header);
+/// assert!(body.receipt(0).is_err(), "it has no transactions");
+/// # Ok::<(), shard::store::StoreError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
     hash: B256,

@@ -60,6 +60,17 @@ pub fn genesis_changes(rules: &Rules, genesis: &Genesis) -> ChangeSet {
 }
 
 /// Block 0 of a shard: it holds no transactions, and has changed what the genesis says.
+///
+/// ```
+/// use alloy_primitives::Address;
+/// use shard::{block::genesis_block, config::{Genesis, Rules}};
+///
+/// let (rules, genesis) = (Rules::default(), Genesis::default());
+/// let one = genesis_block(&rules, Address::repeat_byte(1), &genesis, None);
+/// let two = genesis_block(&rules, Address::repeat_byte(2), &genesis, None);
+/// assert_eq!(one.number(), 0);
+/// assert_ne!(one.hash, two.hash);
+/// ```
 pub fn genesis_block(
     rules: &Rules,
     shard: Address,

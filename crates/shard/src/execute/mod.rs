@@ -5,6 +5,8 @@ mod context;
 pub mod evm;
 pub mod parallel;
 pub mod sequential;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::{fmt, sync::Arc};
 

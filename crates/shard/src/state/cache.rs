@@ -31,8 +31,8 @@ pub struct Cache {
     slots: HashMap<(Address, U256), Entry<U256>>,
     codes: HashMap<B256, Entry<Bytecode>>,
     /// Slots written by blocks that are not committed, for those who want all of an account.
-    uncommitted: VecDeque<(u64, Vec<(Address, Vec<SlotChange>)>)>,
-    /// Hashes of blocks that are not committed, by their height.
+    uncommitted: VecDeque<Written>,
+    /// Hashes of blocks that may not be committed yet, by their height.
     own_hashes: BTreeMap<u64, B256>,
     /// The height up to which blocks are committed.
     committed: u64,
@@ -44,6 +44,12 @@ pub struct Cache {
     sweep_at: usize,
     /// The block that was being executed when some went.
     swept: u64,
+}
+
+/// The slots that a block has written, in order of addresses.
+struct Written {
+    height: u64,
+    accounts: Vec<(Address, Vec<SlotChange>)>,
 }
 
 struct Entry<T> {
@@ -88,9 +94,7 @@ impl Cache {
         self.height = context.height;
         self.base_hashes.clone_from(&context.base_hashes);
         self.hashes_read.clear();
-        if let Some(parent) = context.height.checked_sub(1)
-            && parent > self.committed
-        {
+        if let Some(parent) = context.height.checked_sub(1) {
             self.own_hashes.insert(parent, context.parent_hash);
         }
         if self.len() > self.sweep_at {
@@ -109,7 +113,7 @@ impl Cache {
             let entry = Entry { value: bytecode(code.clone()), written: height, used: height };
             self.codes.insert(*hash, entry);
         }
-        let mut slots = Vec::new();
+        let mut accounts = Vec::new();
         for change in &changes.accounts {
             if change.before != change.after {
                 let value = change.after.map(|account| self.info_at_hand(change.address, account));
@@ -121,17 +125,17 @@ impl Cache {
                 self.slots.insert((change.address, slot.slot), entry);
             }
             if !change.slots.is_empty() {
-                slots.push((change.address, change.slots.clone()));
+                accounts.push((change.address, change.slots.clone()));
             }
         }
-        self.uncommitted.push_back((height, slots));
+        self.uncommitted.push_back(Written { height, accounts });
     }
 
     /// Blocks up to this height are committed, and the reader knows them.
     pub fn committed(&mut self, height: u64) {
         self.committed = self.committed.max(height);
         self.own_hashes = self.own_hashes.split_off(&(self.committed + 1));
-        while self.uncommitted.front().is_some_and(|(height, _)| *height <= self.committed) {
+        while self.uncommitted.front().is_some_and(|written| written.height <= self.committed) {
             self.uncommitted.pop_front();
         }
     }
@@ -351,7 +355,7 @@ impl StateReader for Cache {
 
     fn slots(&self, address: Address) -> Result<Vec<(U256, U256)>, StoreError> {
         let mut slots: BTreeMap<U256, U256> = self.reader.slots(address)?.into_iter().collect();
-        for (_, accounts) in &self.uncommitted {
+        for Written { accounts, .. } in &self.uncommitted {
             let Ok(at) = accounts.binary_search_by_key(&address, |(address, _)| *address) else {
                 continue;
             };

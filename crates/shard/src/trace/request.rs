@@ -40,7 +40,7 @@ pub enum TraceRequest {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Trace {
-    Calls(CallFrame),
+    Calls(Box<CallFrame>),
     Flat(Vec<LocalizedTransactionTrace>),
     Steps(DefaultFrame),
     PreState(PreStateFrame),
@@ -87,7 +87,8 @@ pub(crate) fn answer(
             Trace::Flat(traces.into_localized_transaction_traces(info(place)))
         }
         TraceRequest::Calls(config) => {
-            Trace::Calls(tracing.into_geth_builder().geth_call_traces(*config, gas_used))
+            let builder = tracing.into_geth_builder();
+            Trace::Calls(Box::new(builder.geth_call_traces(*config, gas_used)))
         }
         TraceRequest::Steps(options) => {
             let output = done.result.output().cloned().unwrap_or_default();
