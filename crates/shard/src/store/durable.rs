@@ -23,7 +23,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 
 use super::{
-    Change, Epoch, Store, StoreError, Table,
+    Change, Epoch, Replayed, Store, StoreError, Table,
     log::{Log, bytes_of},
     tables::{Snapshot, Tables},
 };
@@ -34,6 +34,8 @@ use crate::disk::Disk;
 pub struct Options {
     /// How much of the tables is kept in memory.
     pub cache_bytes: usize,
+    /// How much a log grows by when it has to.
+    pub log_step_bytes: u64,
     /// A number that strangers do not know; used when a store is made. Without it, someone who
     /// sends bytes that look like records could have them read as such after a crash.
     pub salt: u64,
@@ -42,7 +44,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         // The standard library draws the keys of its maps from the system's randomness.
-        Options { cache_bytes: 256 << 20, salt: RandomState::new().hash_one(0) }
+        let salt = RandomState::new().hash_one(0);
+        Options { cache_bytes: 256 << 20, log_step_bytes: 4 << 20, salt }
     }
 }
 
@@ -89,7 +92,7 @@ impl DiskStore {
         let tables = Tables::open(&*disk, options.cache_bytes)?;
         let snapshot = tables.snapshot()?;
         let folded = snapshot.folded()?;
-        let log = Log::open(disk.clone(), folded, options.salt)?;
+        let log = Log::open(disk.clone(), folded, &options)?;
         Ok(DiskStore {
             disk,
             options,
@@ -161,10 +164,7 @@ impl Store for DiskStore {
         }
     }
 
-    fn replay(
-        &self,
-        each: &mut dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
         self.log().replay(each)
     }
 

@@ -39,14 +39,12 @@ use std::sync::Arc;
 
 pub(crate) use self::format::RECORD_BYTES_MAX;
 use self::format::{Checksum, FIRST, HEAD_LEN, HEADER_LEN, Header};
-use super::{Epoch, StoreError};
+use super::{Epoch, Options, StoreError};
 use crate::disk::{Disk, File};
 
 const NAMES: [&str; 2] = ["log-0", "log-1"];
-/// How much a log grows by when it has to.
-const STEP: u64 = if cfg!(test) { 16 << 10 } else { 4 << 20 };
 /// How much is read at a time.
-const CHUNK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+const CHUNK: u64 = 1 << 20;
 /// How much memory is kept for the next append.
 const BUFFER_KEPT: usize = 8 << 20;
 
@@ -56,6 +54,8 @@ pub(super) struct Log {
     disk: Arc<dyn Disk>,
     files: [Box<dyn File>; 2],
     salt: u64,
+    /// How much a log grows by when it has to.
+    step: u64,
     current: Span,
     /// The epoch before, as long as it was not folded.
     before: Option<Span>,
@@ -83,8 +83,13 @@ fn index(epoch: Epoch) -> usize {
 }
 
 impl Log {
-    /// Reads what is there, or begins. `salt` is for a store that has no logs yet.
-    pub(super) fn open(disk: Arc<dyn Disk>, folded: Epoch, salt: u64) -> Result<Log, StoreError> {
+    /// Reads what is there, or begins.
+    pub(super) fn open(
+        disk: Arc<dyn Disk>,
+        folded: Epoch,
+        options: &Options,
+    ) -> Result<Log, StoreError> {
+        let (salt, step) = (options.salt, options.log_step_bytes.max(1));
         let open = |name| {
             disk.open(name).map_err(|error| StoreError::io("opening", disk.path(name), &error))
         };
@@ -94,6 +99,7 @@ impl Log {
             disk,
             files,
             salt,
+            step,
             current: Span { epoch: folded.next(), end: FIRST },
             before: None,
             synced: FIRST,
@@ -165,7 +171,7 @@ impl Log {
         let file = &self.files[index(header.epoch)];
         let io = |error| StoreError::io("writing the log again", self.path(header.epoch), &error);
         file.write_at(0, &header.encode()).map_err(io)?;
-        let mut bytes = vec![0; CHUNK.min((self.current.end - FIRST) as usize)];
+        let mut bytes = vec![0; self.chunk()];
         let mut at = FIRST;
         while at < self.current.end {
             bytes.truncate((self.current.end - at) as usize);
@@ -255,7 +261,7 @@ impl Log {
         let Span { epoch, end } = self.current;
         let after = end + bytes.len() as u64;
         let file = &self.files[index(epoch)];
-        let grown = after.next_multiple_of(STEP);
+        let grown = after.next_multiple_of(self.step);
         let must_grow = after > self.allocated;
         let grow = || if must_grow { file.set_len(grown) } else { Ok(()) };
         if let Err(error) = grow().and_then(|()| file.write_at(end, bytes)) {
@@ -330,6 +336,10 @@ impl Log {
     /// yet, or what an earlier epoch had left.
     pub(super) fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    fn chunk(&self) -> usize {
+        self.step.min(CHUNK) as usize
     }
 
     fn len(&self, epoch: Epoch) -> Result<u64, StoreError> {
