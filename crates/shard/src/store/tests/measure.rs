@@ -21,81 +21,101 @@ use crate::{
 
 /// A block of 1,000 transactions with receipts and changes.
 const BLOCK_BYTES: usize = 400_000;
-const APPENDS: usize = 150;
+const APPENDS: usize = 100;
 
 fn open(directory: &Directory) -> DiskStore {
     let disk = OsDisk::open(directory.path()).expect("nobody else has it");
     DiskStore::open(Arc::new(disk) as Arc<dyn Disk>, Options::default()).expect("it is ours")
 }
 
-/// Prints the median and the 99th percentile of many runs.
-fn report(what: &str, mut run: impl FnMut()) {
-    let mut took: Vec<Duration> = Vec::new();
-    for _ in 0..APPENDS {
-        let start = Instant::now();
-        run();
-        took.push(start.elapsed());
+/// Times of one thing, taken in turn with those of others: what else the machine does then
+/// concerns all alike.
+struct Times(&'static str, Vec<Duration>);
+
+impl Times {
+    fn new(what: &'static str) -> Times {
+        Times(what, Vec::new())
     }
-    took.sort();
-    let at = |percent: usize| took[(took.len() - 1) * percent / 100];
-    println!("{what}: p50 {:?}, p99 {:?}", at(50), at(99));
+
+    fn take<T>(&mut self, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = run();
+        self.1.push(start.elapsed());
+        done
+    }
+}
+
+impl Drop for Times {
+    fn drop(&mut self) {
+        let Times(what, times) = self;
+        times.sort();
+        let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+        println!("{what}: p10 {:?}, p50 {:?}, p90 {:?}", at(10), at(50), at(90));
+    }
+}
+
+/// A log of ascending keys in redb, of which the last 300 are kept.
+struct RedbLog(Database, u64);
+
+impl RedbLog {
+    fn new(directory: &Directory) -> RedbLog {
+        std::fs::create_dir_all(directory.path()).expect("there is room");
+        let database = Database::create(directory.path().join("redb")).expect("there is room");
+        RedbLog(database, 0)
+    }
+
+    fn append(&mut self, block: &[u8], quick_repair: bool) {
+        let table: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
+        let mut transaction = self.0.begin_write().expect("nobody else writes");
+        transaction.set_quick_repair(quick_repair);
+        {
+            let mut table = transaction.open_table(table).expect("it is ours");
+            table.insert(self.1, block).expect("there is room");
+            if let Some(old) = self.1.checked_sub(300) {
+                table.remove(old).expect("there is room");
+            }
+        }
+        transaction.commit().expect("there is room");
+        self.1 += 1;
+    }
 }
 
 #[test]
 #[ignore = "measures"]
 fn measure_appends_to_the_file_and_to_redb() {
     let block: Vec<u8> = (0..BLOCK_BYTES).map(|at| (at * 7) as u8).collect();
-    let directory = Directory::new("measure-append");
-    let store = open(&directory);
-    for round in ["new file", "new file", "used file", "used file"] {
-        let what = format!("append 400 KB with sync, {round}");
-        report(&what, || store.append(&[&block], true).expect("there is room"));
+    let directories = ["file", "floor", "one-phase", "quick"]
+        .map(|name| Directory::new(&format!("measure-append-{name}")));
+    let store = open(&directories[0]);
+    let disk = OsDisk::open(directories[1].path()).expect("nobody else has it");
+    let floor = disk.open("floor").expect("there is room");
+    let (mut one, mut two) = (RedbLog::new(&directories[2]), RedbLog::new(&directories[3]));
+    for round in ["first use of the files", "later", "later", "later"] {
+        println!("400 KB each, {round}");
+        let mut times = [
+            "checksummed file",
+            "floor: a write and a sync",
+            "ascending keys in redb",
+            "ascending keys in redb, quick repair",
+            "checksummed file, without sync",
+            "checksummed file, 300 bytes",
+        ]
+        .map(Times::new);
+        for at in 0..APPENDS as u64 {
+            times[0].take(|| store.append(&[&block], true).expect("there is room"));
+            times[1].take(|| {
+                floor.write_at(at * BLOCK_BYTES as u64, &block).expect("there is room");
+                floor.sync().expect("there is room");
+            });
+            times[2].take(|| one.append(&block, false));
+            times[3].take(|| two.append(&block, true));
+            times[4].take(|| store.append(&[&block], false).expect("there is room"));
+            store.sync().expect("there is room");
+            times[5].take(|| store.append(&[&block[..300]], true).expect("there is room"));
+        }
         let (over, _) = store.current();
         store.rotate().expect("there is room");
         store.fold(over, &mut std::iter::empty()).expect("there is room");
-    }
-    report("append 400 KB without sync, used file", || {
-        store.append(&[&block], false).expect("there is room");
-    });
-    store.sync().expect("there is room");
-    report("append 300 bytes with sync", || {
-        store.append(&[&block[..300]], true).expect("there is room");
-    });
-
-    let directory = Directory::new("measure-floor");
-    let disk = OsDisk::open(directory.path()).expect("nobody else has it");
-    let file = disk.open("floor").expect("there is room");
-    for round in ["new blocks", "the same blocks again"] {
-        let mut at = 0;
-        report(&format!("floor: write 400 KB and sync, {round}"), || {
-            file.write_at(at, &block).expect("there is room");
-            file.sync().expect("there is room");
-            at += BLOCK_BYTES as u64;
-        });
-    }
-
-    let directory = Directory::new("measure-redb");
-    std::fs::create_dir_all(directory.path()).expect("there is room");
-    let database = Database::create(directory.path().join("redb")).expect("there is room");
-    let table: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
-    let mut next = 0..;
-    for round in ["first", "later"] {
-        for quick_repair in [false, true] {
-            let what = format!("redb, ascending keys, quick repair {quick_repair}, {round}");
-            report(&what, || {
-                let mut transaction = database.begin_write().expect("nobody else writes");
-                transaction.set_quick_repair(quick_repair);
-                {
-                    let mut table = transaction.open_table(table).expect("it is ours");
-                    let key = next.next().expect("there are enough");
-                    table.insert(key, &*block).expect("there is room");
-                    if key >= 300 {
-                        table.remove(key - 300).expect("there is room");
-                    }
-                }
-                transaction.commit().expect("there is room");
-            });
-        }
     }
 }
 
