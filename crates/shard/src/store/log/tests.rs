@@ -124,3 +124,25 @@ fn records_longer_than_what_is_read_at_a_time_are_found() {
 fn an_empty_record_is_a_mistake_of_the_caller() {
     let _ = open(&SimDisk::new(1), 0).append(&[b""], true);
 }
+
+/// Invariant 5, as it would go wrong: the header of the next epoch is on disk though beginning it
+/// failed, and says that this epoch ends before the record that follows.
+#[test]
+fn a_rotation_fails_then_the_epoch_goes_on_and_its_later_records_are_found() {
+    for seed in 0..20 {
+        let disk = SimDisk::new(seed);
+        let mut log = open(&disk, 0);
+        log.append(&[b"before"], true).expect("the disk is healthy");
+        disk.fail_syncs(true);
+        assert!(log.rotate().is_err());
+        assert_eq!(log.append(&[b"refused"], true), Err(StoreError::Failed));
+        disk.repair();
+        log.reopen().expect("the disk is healthy");
+        log.append(&[b"after"], true).expect("the disk is healthy");
+        for unsynced in [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn] {
+            let log = open(&disk.crash(unsynced), 0);
+            assert_eq!(log.current().epoch, Epoch(1));
+            assert_eq!(records(&log), [b"before".as_slice(), b"after"], "{seed}, {unsynced:?}");
+        }
+    }
+}
