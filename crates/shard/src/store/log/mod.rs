@@ -116,16 +116,13 @@ impl Log {
     /// Finds out from the headers which epochs there are, and from the records where they end.
     fn find(&mut self, folded: Epoch) -> Result<(), StoreError> {
         let headers = [self.header(0)?, self.header(1)?];
-        let (first, is_new) = (self.current.epoch, folded == Epoch::NONE);
-        if is_new && headers[index(first)].is_none() {
+        let is_unused = |header: Option<Header>| header.is_none_or(|h| h.epoch == Epoch::NONE);
+        if folded == Epoch::NONE && headers.into_iter().all(is_unused) {
             // The header of the first epoch is written last: nothing was ever appended.
-            self.write_header(&Header {
-                epoch: Epoch::NONE,
-                previous_end: FIRST,
-                salt: self.salt,
-            })?;
-            let header = Header { epoch: first, previous_end: FIRST, salt: self.salt };
-            return self.write_header(&header);
+            for epoch in [Epoch::NONE, Epoch::NONE.next()] {
+                self.write_header(&Header { epoch, previous_end: FIRST, salt: self.salt })?;
+            }
+            return Ok(());
         }
         let [Some(a), Some(b)] = headers else { return Err(self.out_of_order(headers, folded)) };
         let (header, before) = if a.epoch > b.epoch { (a, b) } else { (b, a) };
@@ -137,8 +134,7 @@ impl Log {
         self.checksum = Checksum::new(&header);
         if before.epoch > folded {
             let (end, synced) = (self.end_of(&before)?, header.previous_end);
-            // Behind the end of an epoch that is over, there may be what was discarded.
-            if end < synced {
+            if end != synced {
                 let path = self.path(before.epoch);
                 let what = format!("{path} reads up to byte {end}, but was synced up to {synced}");
                 return Err(StoreError::Corrupt(what));
