@@ -16,14 +16,14 @@ use std::{
     hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
 use arc_swap::ArcSwapOption;
 
 use super::{
-    Change, Epoch, Store, StoreError, Table,
+    Change, Epoch, Replayed, Store, StoreError, Table,
     log::{Log, bytes_of},
     tables::{Snapshot, Tables},
 };
@@ -34,6 +34,8 @@ use crate::disk::Disk;
 pub struct Options {
     /// How much of the tables is kept in memory.
     pub cache_bytes: usize,
+    /// How much a log grows by when it has to.
+    pub log_step_bytes: u64,
     /// A number that strangers do not know; used when a store is made. Without it, someone who
     /// sends bytes that look like records could have them read as such after a crash.
     pub salt: u64,
@@ -42,7 +44,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         // The standard library draws the keys of its maps from the system's randomness.
-        Options { cache_bytes: 256 << 20, salt: RandomState::new().hash_one(0) }
+        let salt = RandomState::new().hash_one(0);
+        Options { cache_bytes: 256 << 20, log_step_bytes: 4 << 20, salt }
     }
 }
 
@@ -81,6 +84,8 @@ pub struct DiskStore {
     /// `None` while there are no tables to read from.
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     folded: AtomicU64,
+    /// The tables could not be read, and will not be until they are opened again.
+    unreadable: AtomicBool,
 }
 
 impl DiskStore {
@@ -89,7 +94,7 @@ impl DiskStore {
         let tables = Tables::open(&*disk, options.cache_bytes)?;
         let snapshot = tables.snapshot()?;
         let folded = snapshot.folded()?;
-        let log = Log::open(disk.clone(), folded, options.salt)?;
+        let log = Log::open(disk.clone(), folded, &options)?;
         Ok(DiskStore {
             disk,
             options,
@@ -97,6 +102,7 @@ impl DiskStore {
             tables: Mutex::new(Some(tables)),
             snapshot: ArcSwapOption::from_pointee(snapshot),
             folded: AtomicU64::new(folded.0),
+            unreadable: AtomicBool::new(false),
         })
     }
 
@@ -106,6 +112,25 @@ impl DiskStore {
         self.log().ignored()
     }
 
+    /// The log, unless the store has failed.
+    fn open_log(&self) -> Result<MutexGuard<'_, Log>, StoreError> {
+        if self.unreadable.load(Relaxed) { Err(StoreError::Failed) } else { Ok(self.log()) }
+    }
+
+    /// Reads. After an error of the disk redb gives nothing but errors, so the whole store counts
+    /// as failed: whoever appends next is told to open it again.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Snapshot) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let snapshot = self.snapshot.load();
+        let done = snapshot.as_deref().ok_or(StoreError::Failed).and_then(read);
+        if matches!(done, Err(StoreError::Io { .. } | StoreError::Failed)) {
+            self.unreadable.store(true, Relaxed);
+        }
+        done
+    }
+
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,15 +138,15 @@ impl DiskStore {
 
 impl Store for DiskStore {
     fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
-        self.log().append(records, sync)
+        self.open_log()?.append(records, sync)
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.log().sync()
+        self.open_log()?.sync()
     }
 
     fn rotate(&self) -> Result<Epoch, StoreError> {
-        self.log().rotate()
+        self.open_log()?.rotate()
     }
 
     fn current(&self) -> (Epoch, u64) {
@@ -141,7 +166,7 @@ impl Store for DiskStore {
         let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let tables = tables.as_ref().ok_or(StoreError::Failed)?;
         {
-            let log = self.log();
+            let log = self.open_log()?;
             log.check()?;
             assert!(epoch < log.current().epoch, "an epoch is folded when it is over");
         }
@@ -161,10 +186,7 @@ impl Store for DiskStore {
         }
     }
 
-    fn replay(
-        &self,
-        each: &mut dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
         self.log().replay(each)
     }
 
@@ -174,8 +196,7 @@ impl Store for DiskStore {
         key: &[u8],
         read: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, StoreError> {
-        let snapshot = self.snapshot.load();
-        snapshot.as_ref().ok_or(StoreError::Failed)?.get(table, key, read)
+        self.read(|snapshot| snapshot.get(table, key, read))
     }
 
     fn scan(
@@ -185,8 +206,7 @@ impl Store for DiskStore {
         end: &[u8],
         each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), StoreError> {
-        let snapshot = self.snapshot.load_full();
-        snapshot.ok_or(StoreError::Failed)?.scan(table, from, end, each)
+        self.read(|snapshot| snapshot.scan(table, from, end, each))
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
@@ -205,6 +225,7 @@ impl Store for DiskStore {
         log.reopen()?;
         self.snapshot.store(Some(Arc::new(snapshot)));
         *tables = Some(opened);
+        self.unreadable.store(false, Relaxed);
         Ok(())
     }
 }

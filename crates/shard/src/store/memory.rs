@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use super::{Change, Epoch, Store, StoreError, Table, log::RECORD_BYTES_MAX};
+use super::{Change, Epoch, Replayed, Store, StoreError, Table, log::RECORD_BYTES_MAX};
 
 /// A store in memory.
 ///
@@ -153,10 +153,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn replay(
-        &self,
-        each: &mut dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
         self.log().records.iter().try_for_each(|(epoch, record)| each(*epoch, record))
     }
 

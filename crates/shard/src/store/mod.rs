@@ -128,6 +128,9 @@ impl Epoch {
     }
 }
 
+/// What is done with each record that is replayed.
+pub type Replayed<'a> = dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError> + 'a;
+
 /// The one way to a disk. Calls may come from any thread; `append`, `rotate` and `reopen` come
 /// from one at a time, `fold` from one at a time.
 pub trait Store: Send + Sync + 'static {
@@ -167,10 +170,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Calls `each` with each record that was not folded, in order. `each` may read the tables; it
     /// must not append.
-    fn replay(
-        &self,
-        each: &mut dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError>;
+    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError>;
 
     /// Calls `read` with the value, if there is one. Whether there was one.
     fn get(

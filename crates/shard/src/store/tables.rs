@@ -25,6 +25,8 @@ use crate::disk::{Disk, File};
 const NAME: &str = "tables.redb";
 /// Of the tables and of what they hold, records included.
 const SCHEMA: u32 = 1;
+const FOLDING: &str = "folding into the tables";
+const READING: &str = "reading the tables";
 const SCHEMA_KEY: &[u8] = b"schema";
 const FOLDED_KEY: &[u8] = b"folded";
 /// The first bytes of every redb file.
@@ -62,11 +64,8 @@ impl Tables {
         let path = disk.path(NAME);
         let file = disk.open(NAME).map_err(|error| StoreError::io("opening", &path, &error))?;
         prepare(&*file, &path)?;
-        let database = guarded(&path, || {
-            let mut builder = Builder::new();
-            builder.set_cache_size(cache_bytes);
-            let opened = builder.create_with_backend(Backend(file));
-            opened.map_err(|error| redb_error("opening the tables", &path, error.into()))
+        let database = call("opening the tables", &path, || {
+            Builder::new().set_cache_size(cache_bytes).create_with_backend(Backend(file))
         })?;
         let tables = Tables { database, path };
         tables.make()?;
@@ -75,53 +74,44 @@ impl Tables {
 
     /// Makes the tables in a new file, and refuses those of a newer program.
     fn make(&self) -> Result<(), StoreError> {
-        guarded(&self.path, || {
-            let doing = "making the tables";
-            let transaction = self.database.begin_read().map_err(|e| self.error(doing, e))?;
-            let found = match transaction.open_table(definition(Table::Meta)) {
-                Ok(meta) => {
-                    let schema = meta.get(SCHEMA_KEY).map_err(|e| self.error(doing, e))?;
-                    schema
-                        .and_then(|bytes| Some(u32::from_le_bytes(bytes.value().try_into().ok()?)))
-                }
-                Err(TableError::TableDoesNotExist(_)) => {
-                    let others = transaction.list_tables().map_err(|e| self.error(doing, e))?;
-                    if others.count() > 0 {
-                        return Err(StoreError::Foreign(self.path.clone()));
-                    }
-                    return self.commit(Epoch::NONE, &mut std::iter::empty());
-                }
-                Err(TableError::TableTypeMismatch { .. } | TableError::TableIsMultimap(_)) => None,
-                Err(error) => return Err(self.error(doing, error)),
+        let doing = "looking at the tables";
+        let transaction = self.call(doing, || self.database.begin_read())?;
+        let meta = self.call(doing, || match transaction.open_table(definition(Table::Meta)) {
+            Ok(meta) => Ok(Some(meta)),
+            Err(TableError::Storage(error)) => Err(error),
+            Err(_) => Ok(None),
+        })?;
+        let Some(meta) = meta else {
+            let others = self.call(doing, || transaction.list_tables().map(Iterator::count))?;
+            return if others == 0 {
+                self.fold(Epoch::NONE, &mut std::iter::empty())
+            } else {
+                Err(StoreError::Foreign(self.path.clone()))
             };
-            match found {
-                Some(found) if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
-                Some(_) => Ok(()),
-                None => Err(StoreError::Foreign(self.path.clone())),
-            }
-        })
+        };
+        let schema = self.call(doing, || {
+            let found = meta.get(SCHEMA_KEY)?;
+            Ok::<_, StorageError>(found.and_then(|bytes| bytes.value().try_into().ok()))
+        })?;
+        match schema.map(u32::from_le_bytes) {
+            Some(found) if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
+            Some(_) => Ok(()),
+            None => Err(StoreError::Foreign(self.path.clone())),
+        }
     }
 
-    /// Puts changes into the tables, and with them that this epoch was folded.
+    /// Puts changes into the tables, and with them that this epoch was folded. A panic of
+    /// `changes` is its own: it passes, and nothing has changed.
     pub(super) fn fold(
         &self,
         folded: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
     ) -> Result<(), StoreError> {
-        guarded(&self.path, || self.commit(folded, changes))
-    }
-
-    fn commit(
-        &self,
-        folded: Epoch,
-        changes: &mut dyn Iterator<Item = Change>,
-    ) -> Result<(), StoreError> {
-        let doing = "folding into the tables";
-        let mut transaction = self.database.begin_write().map_err(|e| self.error(doing, e))?;
+        let mut transaction = self.call(FOLDING, || self.database.begin_write())?;
         // Opening after a crash must not walk through all of the file.
         transaction.set_quick_repair(true);
         self.apply(&transaction, folded, changes)?;
-        transaction.commit().map_err(|e| self.error(doing, e))
+        self.call(FOLDING, || transaction.commit())
     }
 
     fn apply(
@@ -130,61 +120,53 @@ impl Tables {
         folded: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
     ) -> Result<(), StoreError> {
-        let doing = "folding into the tables";
-        let mut tables = Vec::with_capacity(Table::ALL.len());
-        for table in Table::ALL {
-            let open = transaction.open_table(definition(table));
-            tables.push(open.map_err(|e| self.error(doing, e))?);
-        }
+        let open = |table| self.call(FOLDING, || transaction.open_table(definition(table)));
+        let mut tables: Vec<_> = Table::ALL.into_iter().map(open).collect::<Result<_, _>>()?;
         for change in changes {
             match change {
                 Change::Put { table, key, value } => {
                     assert!(!is_own(table, &key), "this key is the store's own");
-                    let put = tables[table as usize].insert(&*key, &*value).map(drop);
-                    put.map_err(|e| self.error(doing, e))?;
+                    let table = &mut tables[table as usize];
+                    self.call(FOLDING, || table.insert(&*key, &*value).map(drop))?;
                 }
                 Change::Delete { table, key } => {
                     assert!(!is_own(table, &key), "this key is the store's own");
-                    let removed = tables[table as usize].remove(&*key).map(drop);
-                    removed.map_err(|e| self.error(doing, e))?;
+                    let table = &mut tables[table as usize];
+                    self.call(FOLDING, || table.remove(&*key).map(drop))?;
                 }
             }
         }
         let meta = &mut tables[Table::Meta as usize];
-        let schema = meta.insert(SCHEMA_KEY, SCHEMA.to_le_bytes().as_slice()).map(drop);
-        schema.map_err(|e| self.error(doing, e))?;
-        let epoch = meta.insert(FOLDED_KEY, folded.0.to_le_bytes().as_slice()).map(drop);
-        epoch.map_err(|e| self.error(doing, e))
+        self.call(FOLDING, || {
+            meta.insert(SCHEMA_KEY, SCHEMA.to_le_bytes().as_slice())?;
+            meta.insert(FOLDED_KEY, folded.0.to_le_bytes().as_slice()).map(drop)
+        })
     }
 
     /// The tables as the last fold has left them.
     pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        guarded(&self.path, || {
-            let doing = "reading the tables";
-            let transaction = self.database.begin_read().map_err(|e| self.error(doing, e))?;
-            let open = |table| transaction.open_table(definition(table));
-            let tables: Result<Vec<_>, _> = Table::ALL.into_iter().map(open).collect();
-            let tables = tables.map_err(|e| self.error(doing, e))?;
-            Ok(Snapshot { tables, path: self.path.clone() })
-        })
+        let transaction = self.call(READING, || self.database.begin_read())?;
+        let open = |table| self.call(READING, || transaction.open_table(definition(table)));
+        let tables = Table::ALL.into_iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Snapshot { tables, path: self.path.clone() })
     }
 
     /// Walks through the whole file. There must be no snapshot.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         let (path, database) = (&self.path, &mut self.database);
-        let clean = guarded(path, || {
-            let checked = database.check_integrity();
-            checked.map_err(|error| redb_error("checking the tables", path, error.into()))
-        })?;
-        if clean {
+        if call("checking the tables", path, || database.check_integrity())? {
             Ok(())
         } else {
             Err(StoreError::Corrupt(format!("{path} did not verify and was repaired")))
         }
     }
 
-    fn error(&self, doing: &'static str, error: impl Into<redb::Error>) -> StoreError {
-        redb_error(doing, &self.path, error.into())
+    fn call<T, E: Into<redb::Error>>(
+        &self,
+        doing: &'static str,
+        run: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, StoreError> {
+        call(doing, &self.path, run)
     }
 }
 
@@ -204,15 +186,10 @@ impl Snapshot {
         key: &[u8],
         read: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, StoreError> {
-        let reader = &self.tables[table as usize];
-        let value = guarded(&self.path, || {
-            reader.get(key).map_err(|e| self.error("reading the tables", e))
-        })?;
-        let found = value.is_some();
-        if let Some(value) = value {
-            read(guarded(&self.path, || Ok(value.value()))?);
-        }
-        Ok(found)
+        let value = self.call(|| self.tables[table as usize].get(key))?;
+        let Some(value) = value else { return Ok(false) };
+        read(self.call(|| Ok(value.value()))?);
+        Ok(true)
     }
 
     pub(super) fn scan(
@@ -225,13 +202,10 @@ impl Snapshot {
         if from >= end {
             return Ok(());
         }
-        let reader = &self.tables[table as usize];
-        let error = |e| self.error("scanning the tables", e);
-        let mut range = guarded(&self.path, || reader.range(from..end).map_err(error))?;
+        let mut range = self.call(|| self.tables[table as usize].range(from..end))?;
         loop {
-            let next = guarded(&self.path, || range.next().transpose().map_err(error))?;
-            let Some((key, value)) = next else { return Ok(()) };
-            let (key, value) = guarded(&self.path, || Ok((key.value(), value.value())))?;
+            let Some((key, value)) = self.call(|| range.next().transpose())? else { return Ok(()) };
+            let (key, value) = self.call(|| Ok((key.value(), value.value())))?;
             if !each(key, value) {
                 return Ok(());
             }
@@ -240,17 +214,16 @@ impl Snapshot {
 
     /// Entries, bytes of keys and values, bytes of everything else.
     pub(super) fn count(&self, table: Table) -> Result<(u64, u64, u64), StoreError> {
-        let reader = &self.tables[table as usize];
-        guarded(&self.path, || {
-            let error = |e| self.error("counting what the tables hold", e);
-            let stats = reader.stats().map_err(error)?;
+        self.call(|| {
+            let reader = &self.tables[table as usize];
+            let stats = reader.stats()?;
             let overhead = stats.metadata_bytes() + stats.fragmented_bytes();
-            Ok((reader.len().map_err(error)?, stats.stored_bytes(), overhead))
+            Ok((reader.len()?, stats.stored_bytes(), overhead))
         })
     }
 
-    fn error(&self, doing: &'static str, error: StorageError) -> StoreError {
-        redb_error(doing, &self.path, error.into())
+    fn call<T>(&self, run: impl FnOnce() -> Result<T, StorageError>) -> Result<T, StoreError> {
+        call(READING, &self.path, run)
     }
 }
 
@@ -276,19 +249,26 @@ fn prepare(file: &dyn File, path: &str) -> Result<(), StoreError> {
 }
 
 /// Runs something of redb's; a panic is a damaged file.
-fn guarded<T>(path: &str, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+fn call<T, E: Into<redb::Error>>(
+    doing: &'static str,
+    path: &str,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<T, StoreError> {
     // What redb may leave half changed is behind its own locks, which are poisoned then.
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-        Err(StoreError::Corrupt(format!("{path} can not be read: {text}")))
-    })
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => done.map_err(|error| redb_error(doing, path, error.into())),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            Err(StoreError::Corrupt(format!("{path} can not be read: {text}")))
+        }
+    }
 }
 
 fn redb_error(doing: &'static str, path: &str, error: redb::Error) -> StoreError {
     match error {
         redb::Error::Corrupted(what) => StoreError::Corrupt(format!("{path}: {what}")),
-        redb::Error::PreviousIo => StoreError::Failed,
+        redb::Error::PreviousIo | redb::Error::DatabaseClosed => StoreError::Failed,
         redb::Error::UpgradeRequired(version) => StoreError::Corrupt(format!(
             "{path} has redb's file format {version}, which only an older program reads"
         )),

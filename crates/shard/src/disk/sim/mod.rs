@@ -3,7 +3,7 @@
 //! [`SimDisk`] keeps files in memory, each as it reads now and as it would be found after a
 //! power cut. The same seed and the same calls give the same bytes.
 //!
-//! 1. What was synced is there after a crash. Of the rest, each sector of [`SECTOR`] bytes holds
+//! 1. What was synced is there after a crash. Of the rest, each sector of 512 bytes holds
 //!    what it held at the last sync or after any one write since, whatever its neighbours do.
 //! 2. A cut of a file (`set_len` to less) is there whole or not at all, and nothing that was
 //!    written to the file after it is there without it.
@@ -25,7 +25,7 @@ use self::file::Content;
 use super::{Disk, File};
 
 /// What is written whole or not at all.
-pub const SECTOR: usize = 512;
+const SECTOR: usize = 512;
 
 /// A disk in memory, for tests. Clones are the same disk.
 ///

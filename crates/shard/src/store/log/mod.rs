@@ -39,14 +39,12 @@ use std::sync::Arc;
 
 pub(crate) use self::format::RECORD_BYTES_MAX;
 use self::format::{Checksum, FIRST, HEAD_LEN, HEADER_LEN, Header};
-use super::{Epoch, StoreError};
+use super::{Epoch, Options, StoreError};
 use crate::disk::{Disk, File};
 
 const NAMES: [&str; 2] = ["log-0", "log-1"];
-/// How much a log grows by when it has to.
-const STEP: u64 = if cfg!(test) { 16 << 10 } else { 4 << 20 };
 /// How much is read at a time.
-const CHUNK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+const CHUNK: u64 = 1 << 20;
 /// How much memory is kept for the next append.
 const BUFFER_KEPT: usize = 8 << 20;
 
@@ -56,6 +54,8 @@ pub(super) struct Log {
     disk: Arc<dyn Disk>,
     files: [Box<dyn File>; 2],
     salt: u64,
+    /// How much a log grows by when it has to.
+    step: u64,
     current: Span,
     /// The epoch before, as long as it was not folded.
     before: Option<Span>,
@@ -83,8 +83,13 @@ fn index(epoch: Epoch) -> usize {
 }
 
 impl Log {
-    /// Reads what is there, or begins. `salt` is for a store that has no logs yet.
-    pub(super) fn open(disk: Arc<dyn Disk>, folded: Epoch, salt: u64) -> Result<Log, StoreError> {
+    /// Reads what is there, or begins.
+    pub(super) fn open(
+        disk: Arc<dyn Disk>,
+        folded: Epoch,
+        options: &Options,
+    ) -> Result<Log, StoreError> {
+        let (salt, step) = (options.salt, options.log_step_bytes.max(1));
         let open = |name| {
             disk.open(name).map_err(|error| StoreError::io("opening", disk.path(name), &error))
         };
@@ -94,6 +99,7 @@ impl Log {
             disk,
             files,
             salt,
+            step,
             current: Span { epoch: folded.next(), end: FIRST },
             before: None,
             synced: FIRST,
@@ -110,16 +116,13 @@ impl Log {
     /// Finds out from the headers which epochs there are, and from the records where they end.
     fn find(&mut self, folded: Epoch) -> Result<(), StoreError> {
         let headers = [self.header(0)?, self.header(1)?];
-        let (first, is_new) = (self.current.epoch, folded == Epoch::NONE);
-        if is_new && headers[index(first)].is_none() {
+        let is_unused = |header: Option<Header>| header.is_none_or(|h| h.epoch == Epoch::NONE);
+        if folded == Epoch::NONE && headers.into_iter().all(is_unused) {
             // The header of the first epoch is written last: nothing was ever appended.
-            self.write_header(&Header {
-                epoch: Epoch::NONE,
-                previous_end: FIRST,
-                salt: self.salt,
-            })?;
-            let header = Header { epoch: first, previous_end: FIRST, salt: self.salt };
-            return self.write_header(&header);
+            for epoch in [Epoch::NONE, Epoch::NONE.next()] {
+                self.write_header(&Header { epoch, previous_end: FIRST, salt: self.salt })?;
+            }
+            return Ok(());
         }
         let [Some(a), Some(b)] = headers else { return Err(self.out_of_order(headers, folded)) };
         let (header, before) = if a.epoch > b.epoch { (a, b) } else { (b, a) };
@@ -131,8 +134,7 @@ impl Log {
         self.checksum = Checksum::new(&header);
         if before.epoch > folded {
             let (end, synced) = (self.end_of(&before)?, header.previous_end);
-            // Behind the end of an epoch that is over, there may be what was discarded.
-            if end < synced {
+            if end != synced {
                 let path = self.path(before.epoch);
                 let what = format!("{path} reads up to byte {end}, but was synced up to {synced}");
                 return Err(StoreError::Corrupt(what));
@@ -165,7 +167,7 @@ impl Log {
         let file = &self.files[index(header.epoch)];
         let io = |error| StoreError::io("writing the log again", self.path(header.epoch), &error);
         file.write_at(0, &header.encode()).map_err(io)?;
-        let mut bytes = vec![0; CHUNK.min((self.current.end - FIRST) as usize)];
+        let mut bytes = vec![0; self.chunk()];
         let mut at = FIRST;
         while at < self.current.end {
             bytes.truncate((self.current.end - at) as usize);
@@ -255,7 +257,7 @@ impl Log {
         let Span { epoch, end } = self.current;
         let after = end + bytes.len() as u64;
         let file = &self.files[index(epoch)];
-        let grown = after.next_multiple_of(STEP);
+        let grown = after.next_multiple_of(self.step);
         let must_grow = after > self.allocated;
         let grow = || if must_grow { file.set_len(grown) } else { Ok(()) };
         if let Err(error) = grow().and_then(|()| file.write_at(end, bytes)) {
@@ -330,6 +332,10 @@ impl Log {
     /// yet, or what an earlier epoch had left.
     pub(super) fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    fn chunk(&self) -> usize {
+        self.step.min(CHUNK) as usize
     }
 
     fn len(&self, epoch: Epoch) -> Result<u64, StoreError> {

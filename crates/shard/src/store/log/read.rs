@@ -1,8 +1,8 @@
 //! Which records does a log hold, and where do they end?
 
 use super::{
-    super::{Epoch, StoreError},
-    CHUNK, Checksum, FIRST, HEAD_LEN, Header, Log, RECORD_BYTES_MAX,
+    super::{Replayed, StoreError},
+    Checksum, FIRST, HEAD_LEN, Header, Log, RECORD_BYTES_MAX,
     format::Head,
     index,
 };
@@ -10,10 +10,7 @@ use crate::disk::File;
 
 impl Log {
     /// Calls `each` with each record that was not folded.
-    pub(in crate::store) fn replay(
-        &self,
-        each: &mut dyn FnMut(Epoch, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    pub(in crate::store) fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
         for span in self.before.into_iter().chain([self.current]) {
             let header = Header { epoch: span.epoch, previous_end: FIRST, salt: self.salt };
             let end = self.records(&header, span.end, &mut |record| each(span.epoch, record))?;
@@ -42,7 +39,7 @@ impl Log {
     ) -> Result<u64, StoreError> {
         let checksum = Checksum::new(header);
         let file = &*self.files[index(header.epoch)];
-        let mut window = Window { file, limit, at: FIRST, bytes: Vec::new() };
+        let mut window = Window { file, limit, at: FIRST, bytes: Vec::new(), chunk: self.chunk() };
         let mut at = FIRST;
         loop {
             let io = |error| StoreError::io("reading the log", self.path(header.epoch), &error);
@@ -68,6 +65,8 @@ struct Window<'a> {
     limit: u64,
     at: u64,
     bytes: Vec<u8>,
+    /// How much is read at a time.
+    chunk: usize,
 }
 
 impl Window<'_> {
@@ -78,7 +77,7 @@ impl Window<'_> {
         }
         let end = self.at + self.bytes.len() as u64;
         if at < self.at || at + len as u64 > end {
-            let step = ((self.limit - at) as usize).min(CHUNK.max(len));
+            let step = ((self.limit - at) as usize).min(self.chunk.max(len));
             self.bytes.resize(step, 0);
             self.at = at;
             self.file.read_at(at, &mut self.bytes)?;

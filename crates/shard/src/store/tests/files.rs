@@ -112,6 +112,28 @@ fn a_log_that_is_missing_is_an_error_and_not_an_empty_log() {
     }
 }
 
+#[test]
+fn a_log_that_is_missing_before_the_first_fold_is_an_error_too() {
+    for name in ["log-0", "log-1"] {
+        let disk = SimDisk::new(1);
+        let store = open(&disk).expect("the disk is healthy");
+        store.append(&[b"first"], true).expect("the disk is healthy");
+        store.rotate().expect("the disk is healthy");
+        store.append(&[b"second"], true).expect("the disk is healthy");
+        drop(store);
+        disk.remove(name).expect("it is there");
+        assert!(matches!(open(&disk), Err(StoreError::Corrupt(_))), "{name}");
+    }
+}
+
+/// Without the tables the logs say that something was folded, and it is not there.
+#[test]
+fn tables_that_are_missing_are_an_error_and_not_empty_tables() {
+    let (disk, _) = used();
+    disk.remove(TABLES).expect("it is there");
+    assert!(matches!(open(&disk), Err(StoreError::Corrupt(_))));
+}
+
 /// Epoch 2 is in `log-0` and over, so all of it is known to be on disk; epoch 3 in `log-1` may
 /// have been torn by a crash.
 #[test]

@@ -3,5 +3,6 @@
 mod crashes;
 pub(crate) mod directory;
 mod files;
+mod measure;
 mod model;
 mod promises;

@@ -163,6 +163,46 @@ fn reading_goes_on_when_appending_has_failed() {
 }
 
 #[test]
+fn when_the_tables_can_not_be_read_the_store_has_failed_until_it_is_opened_again() {
+    let disk = SimDisk::new(1);
+    let store = open(&disk).expect("the disk is healthy");
+    let epoch = store.current().0;
+    store.rotate().expect("the disk is healthy");
+    // More than the cache of these tests holds.
+    let changes = (0..4_000u32).map(|n| put(Table::Codes, &n.to_be_bytes(), &[1; 1_000]));
+    store.fold(epoch, &mut changes.into_iter()).expect("the disk is healthy");
+    disk.fail_reads(true);
+    let read = |n: u32| store.get(Table::Codes, &n.to_be_bytes(), &mut |_| {});
+    let failed = (0..4_000).find(|n| read(*n).is_err());
+    assert!(failed.is_some(), "everything was in memory");
+    assert_eq!(store.append(&[b"x"], true), Err(StoreError::Failed));
+    disk.repair();
+    assert_eq!(store.append(&[b"x"], true), Err(StoreError::Failed));
+    store.reopen().expect("the disk is healthy");
+    assert!((0..4_000).all(|n| read(n) == Ok(true)));
+    store.append(&[b"x"], true).expect("it was opened again");
+}
+
+#[test]
+fn a_panic_of_the_one_who_folds_is_his_own_and_changes_nothing() {
+    let disk = SimDisk::new(1);
+    let store = open(&disk).expect("the disk is healthy");
+    let epoch = store.current().0;
+    store.rotate().expect("the disk is healthy");
+    let fold = |bad: Change| {
+        let changes = [put(Table::Codes, b"a", b"1"), bad];
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            store.fold(epoch, &mut changes.into_iter())
+        }))
+    };
+    assert!(fold(put(Table::Meta, b"schema", b"mine")).is_err(), "the store's own key was taken");
+    assert_eq!(get(&store, Table::Codes, b"a"), None);
+    let fine = fold(put(Table::Meta, b"other", b"2"));
+    assert_eq!(fine.expect("this key is nobody's"), Ok(()));
+    assert_eq!(get(&store, Table::Codes, b"a").as_deref(), Some(b"1".as_slice()));
+}
+
+#[test]
 fn statistics_count_what_is_there() {
     let mut store = open(&SimDisk::new(1)).expect("the disk is healthy");
     store.append(&[b"first"], true).expect("the disk is healthy");
