@@ -13,6 +13,7 @@ pub mod block;
 pub mod config;
 pub mod environment;
 mod error;
+pub mod events;
 pub mod execute;
 pub mod identity;
 pub mod state;
