@@ -14,6 +14,7 @@ mod commit;
 pub mod config;
 pub mod disk;
 pub mod environment;
+mod error;
 pub mod events;
 pub mod execute;
 mod genesis;

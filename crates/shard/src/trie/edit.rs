@@ -87,21 +87,13 @@ impl Trie<'_, '_> {
         changes: &[(Nibbles, E)],
     ) -> Result<Option<Node>, StoreError> {
         let end = path.join(&key);
-        // The first nibble at which a leaf that is to be there leaves the extension.
-        let mut fork = end.len();
-        for (leaf, change) in changes {
-            let common = end.common_prefix_length(leaf);
-            if common < fork && change.value(None)?.is_some() {
-                fork = common;
-            }
-        }
-        let stem = end.slice(..fork);
-        let inner = below(changes, &stem);
-        let node = if inner.is_empty() {
-            return Ok(Some(Node::Extension { key, child }));
-        } else if fork == end.len() {
+        // Where the first of the changes leaves the extension, if one does. Should it turn out to
+        // put nothing there, the branch has one child and becomes the extension again.
+        let common = changes.iter().map(|(leaf, _)| end.common_prefix_length(leaf));
+        let fork = common.min().unwrap_or(end.len());
+        let node = if fork == end.len() {
             let child = self.nodes.open(self.owner, &end, child)?;
-            self.edit(end, Some(child), inner)?
+            self.edit(end, Some(child), changes)?
         } else {
             let mut children = Children::default();
             let rest = end.slice(fork + 1..);
@@ -110,7 +102,7 @@ impl Trie<'_, '_> {
             } else {
                 Link::Open(Box::new(Node::Extension { key: rest, child }))
             });
-            self.edit_branch(stem, children, inner)?
+            self.edit_branch(end.slice(..fork), children, changes)?
         };
         Ok(node.map(|node| lift(end.slice(path.len()..fork), node)))
     }
@@ -217,13 +209,6 @@ fn build(depth: usize, leaves: &mut [(Nibbles, Vec<u8>)]) -> Option<Node> {
         children[usize::from(nibble)] = child.map(|node| Link::Open(Box::new(node)));
     }
     Some(lift(first.slice(depth..fork), Node::Branch(children)))
-}
-
-/// Those of the changes that are below `path`.
-fn below<'c, E>(changes: &'c [(Nibbles, E)], path: &Nibbles) -> &'c [(Nibbles, E)] {
-    let start = changes.partition_point(|(key, _)| key < path);
-    let rest = &changes[start..];
-    &rest[..rest.partition_point(|(key, _)| key.starts_with(path))]
 }
 
 /// The changes by their nibble at this depth.

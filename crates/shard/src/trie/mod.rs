@@ -24,8 +24,9 @@
 //! 4. A storage trie is read only if slots of its account changed. The leaf of the account knows
 //!    the root of the others.
 //!
-//! Hashes of what is read are not checked, except those of roots: that would double the work. The
-//! store keeps its bytes whole.
+//! Hashes of nodes that are read are not checked: that would double the work, and the store keeps
+//! its bytes whole. The exceptions are roots, where it costs one hash: the root of a storage trie
+//! must be the one that the account names, and [`TrieUpdate::before`] is for the caller to compare.
 
 mod accounts;
 mod edit;
