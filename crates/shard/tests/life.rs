@@ -5,23 +5,14 @@ mod common;
 use std::sync::Arc;
 
 use alloy_primitives::U256;
-use common::{account, balance, config, open, shard, transfer};
+use common::{account, balance, block_on, config, open, settle, shard, transfer};
 use kernel::Runtime;
 use shard::{
-    Shards,
     pool::{Queued, Status},
     shard::TransactionStatus,
     shards::SubmitError,
     store::MemoryStore,
 };
-
-/// Waits until a shard's pool is empty and all of it is in blocks.
-fn settle(shards: &Shards, count: u64) {
-    let mut news = shards.subscribe(10_000);
-    while shards.included() < count {
-        news.wait().expect("the shards are there");
-    }
-}
 
 #[test]
 fn a_transaction_that_is_accepted_gets_into_a_block() {
@@ -153,29 +144,4 @@ fn blocks_follow_each_other_without_gaps_and_hold_each_transaction_once() {
         parent = block;
     }
     assert_eq!(nonces, [100; 3]);
-}
-
-/// Runs a future on this thread.
-fn block_on<F>(future: F) -> F::Output
-where
-    F: Future,
-{
-    let mut future = std::pin::pin!(future);
-    let thread = std::thread::current();
-    let waker = std::task::Waker::from(Arc::new(Unpark(thread)));
-    let mut context = std::task::Context::from_waker(&waker);
-    loop {
-        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return output;
-        }
-        std::thread::park();
-    }
-}
-
-struct Unpark(std::thread::Thread);
-
-impl std::task::Wake for Unpark {
-    fn wake(self: Arc<Unpark>) {
-        self.0.unpark();
-    }
 }

@@ -44,12 +44,6 @@ pub struct Executor {
     parked: Option<Parked<Cache>>,
 }
 
-// SAFETY: of the machine's parts, some share buffers by `Rc` and some keep pointers into code and
-// memory, so revm does not say `Send`. All who share are inside of this one machine: what it gives
-// out (results, states) is owned, and nothing else of it is given out. So moving the executor moves
-// all of them at once, and whoever moves it to another thread orders what the two do with it.
-unsafe impl Send for Executor {}
-
 impl Executor {
     /// For the shard with this address, whose committed state is read from `reader`. About
     /// `entries_max` accounts and slots are kept at hand.

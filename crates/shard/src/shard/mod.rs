@@ -22,7 +22,7 @@ use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
     commit::record::{Record, ShardIndex, What},
-    events::Event,
+    events::BlockEvent,
     execute::{DropReason, parallel::Finished},
     pool::{Dropped, Pool},
     shards::core::Core,
@@ -174,7 +174,7 @@ impl Inner {
         let Some(new) = &batch.block else { return Ok(()) };
         self.view.add(epoch, new)?;
         self.included.fetch_add(new.block.transactions.len() as u64, Relaxed);
-        self.core.events.publish(Event { shard: self.address, block: new.block.clone() });
+        self.core.events.publish(&BlockEvent { shard: self.address, block: new.block.clone() });
         Ok(())
     }
 }

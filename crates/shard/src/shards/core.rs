@@ -12,7 +12,7 @@ use crate::{
     commit::driver::Committer,
     config::Config,
     environment::SharedEnvironment,
-    events::Events,
+    events::{BlockEvent, Hub},
     genesis::GenesisState,
     shard::Inner,
     store::{Epoch, Store},
@@ -26,7 +26,7 @@ pub(crate) struct Core {
     pub(crate) committer: Committer,
     pub(crate) environment: SharedEnvironment,
     pub(crate) genesis: Arc<GenesisState>,
-    pub(crate) events: Events,
+    pub(crate) events: Hub<BlockEvent>,
     /// For blocks that several workers execute.
     pub(crate) jobs: Option<job::Pool>,
     /// How many such blocks there were.

@@ -8,6 +8,7 @@ mod submit;
 
 use std::{
     fmt,
+    num::NonZeroUsize,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
@@ -16,7 +17,7 @@ use alloy_primitives::Address;
 use crate::{
     commit::Counts,
     environment::Environment,
-    events::{Events, Subscription},
+    events::{BlockEvent, Hub, Interest, Subscription},
     shard::Shard,
     store::StoreError,
 };
@@ -93,14 +94,15 @@ impl Shards {
         }
     }
 
-    /// News of all shards.
-    pub fn events(&self) -> &Events {
+    /// Whoever wants news of shards asks here.
+    pub fn events(&self) -> &Hub<BlockEvent> {
         &self.core.events
     }
 
-    /// Subscribes to new blocks, with a buffer of so many.
-    pub fn subscribe(&self, buffer: usize) -> Subscription {
-        self.core.events.subscribe(buffer)
+    /// Subscribes to new blocks. One that has not read so many of them when the next comes is
+    /// dropped, and told so.
+    pub fn subscribe(&self, room: NonZeroUsize, interest: Interest) -> Subscription<BlockEvent> {
+        self.core.events.subscribe(room, interest)
     }
 
     /// What waits for longer than the pools' limit is dropped. Returns how many.
@@ -142,5 +144,6 @@ impl Drop for Shards {
             shard.stop();
         }
         self.core.committer.close();
+        self.core.events.close();
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     },
     config::Config,
     environment::{Environment, SharedEnvironment},
-    events::Events,
+    events::Hub,
     execute::DropReason,
     genesis::GenesisState,
     shard::Inner,
@@ -127,7 +127,7 @@ impl Shards {
             committer,
             environment: SharedEnvironment::new(Environment::own(unix_time)),
             genesis,
-            events: Events::default(),
+            events: Hub::new(),
             unix_start: unix_time,
             opened: runtime.now(),
         });

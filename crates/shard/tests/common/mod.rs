@@ -2,13 +2,18 @@
 //! and shards on a real or a simulated runtime.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use std::sync::Arc;
+use std::{
+    num::NonZeroUsize,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+};
 
 use alloy_consensus::{TxEip1559, TypedTransaction};
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use shard::{
     Config, Shards, Transaction,
     config::{Genesis, GenesisAccount, Rules},
+    events::Interest,
     state::StateReader,
     store::Store,
 };
@@ -73,6 +78,36 @@ pub(crate) fn send(
 /// Opens shards on a real runtime with two workers.
 pub(crate) fn open(runtime: &kernel::Handle, config: &Config, store: Arc<dyn Store>) -> Shards {
     Shards::open(runtime, config.clone(), store, 1_700_000_000).expect("the store can be opened")
+}
+
+/// Waits until so many transactions are in blocks.
+pub(crate) fn settle(shards: &Shards, count: u64) {
+    let room = NonZeroUsize::new(100_000).expect("it is not 0");
+    let mut news = shards.subscribe(room, Interest::default());
+    while shards.included() < count {
+        block_on(news.next()).expect("the shards are there and this is fast enough");
+    }
+}
+
+/// Runs a future on this thread.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::park();
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Unpark>) {
+        self.0.unpark();
+    }
 }
 
 /// The balance of an account in the newest state of a shard.
