@@ -14,7 +14,6 @@ mod commit;
 pub mod config;
 pub mod disk;
 pub mod environment;
-mod error;
 pub mod events;
 pub mod execute;
 mod genesis;

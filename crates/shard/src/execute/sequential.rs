@@ -2,7 +2,8 @@
 //!
 //! One machine lives as long as the shard: a new one per transaction is 1.4 to 2.3 times slower.
 //! Between blocks it is parked, without frames and memory, so that it takes little and may change
-//! workers. Its journal collects what all transactions of a block change, and is read once, at the end.
+//! workers. Its journal collects what all transactions of a block change, and is read once, at the
+//! end.
 //!
 //! Determinism is per sequence of blocks: the same transactions in the same order under the same
 //! contexts give the same bytes. Where a batch is cut (by the block's limits or by
@@ -58,7 +59,8 @@ impl Executor {
         Executor { rules: rules.clone(), chain_id, parked: Some(Parked::new(machine)) }
     }
 
-    /// Executes what fits a block, in order, and takes it as the state for the next one.
+    /// Executes what fits a block, in order, and takes it as the state for the next one. If that
+    /// block is not to be, [`Executor::clear`] before anything else is executed.
     ///
     /// `keep_going` is asked after each transaction: with `false` the rest is left. One is always
     /// tried, so that whoever asks again gets on.
