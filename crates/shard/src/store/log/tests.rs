@@ -146,3 +146,24 @@ fn a_rotation_fails_then_the_epoch_goes_on_and_its_later_records_are_found() {
         }
     }
 }
+
+/// Invariant 4 while opening again: what a failed sync may have given up does not count, though
+/// it still reads well.
+#[test]
+fn opening_again_fails_to_sync_then_succeeds_and_no_record_is_behind_a_gap() {
+    for seed in 0..20 {
+        let disk = SimDisk::new(seed);
+        let mut log = open(&disk, 0);
+        log.append(&[b"synced"], true).expect("the disk is healthy");
+        log.append(&[&[1; 3_000]], false).expect("the disk is healthy");
+        disk.fail_after(0, Fails::Once);
+        assert!(log.append(&[b"failed"], true).is_err());
+        disk.fail_syncs(true);
+        assert!(log.reopen().is_err());
+        disk.repair();
+        log.reopen().expect("the disk is healthy");
+        log.append(&[b"after"], true).expect("the disk is healthy");
+        let found = records(&open(&disk.crash(Unsynced::Lost), 0));
+        assert_eq!(found, [b"synced".as_slice(), b"after"], "{seed}");
+    }
+}
