@@ -27,7 +27,7 @@ fn each_state_root_proves_each_account() {
     let shards = open(&runtime, &config, Arc::new(MemoryStore::new()));
     for nonce in 0..50 {
         for from in 0..3 {
-            let _ = shards.accept(shard(1), transfer(&config, shard(1), from, nonce)).unwrap();
+            drop(shards.accept(shard(1), transfer(&config, shard(1), from, nonce)).unwrap());
         }
     }
     settle(&shards, 150);
@@ -56,7 +56,7 @@ fn heavy(config: &Config, calls: u64) -> ((B256, B256), u64) {
     let to = account(7).create(0);
     let init = [&hex!("6019600c60003960196000f3")[..], &BURN].concat();
     let deploy = send(config, shard(1), 7, 0, TxKind::Create, 0, 1_000_000, init.into());
-    let _ = shards.accept(shard(1), deploy).unwrap();
+    drop(shards.accept(shard(1), deploy).unwrap());
     settle(&shards, 1);
     runtime.pause();
     for nonce in 0..calls {
@@ -65,7 +65,7 @@ fn heavy(config: &Config, calls: u64) -> ((B256, B256), u64) {
             let slot = U256::from(if nonce % 10 == 0 { 0 } else { from + 1 });
             let input = Bytes::from(slot.to_be_bytes::<32>());
             let call = send(config, shard(1), from, nonce, TxKind::Call(to), 0, 200_000, input);
-            let _ = shards.accept(shard(1), call).unwrap();
+            drop(shards.accept(shard(1), call).unwrap());
         }
     }
     runtime.resume();
@@ -105,7 +105,7 @@ fn the_past_is_there_after_reopening() {
         let runtime = runtime();
         let shards = open(&runtime, &config, store.clone());
         for nonce in 0..40 {
-            let _ = shards.accept(shard(1), transfer(&config, shard(1), 0, nonce)).unwrap();
+            drop(shards.accept(shard(1), transfer(&config, shard(1), 0, nonce)).unwrap());
         }
         settle(&shards, 40);
         let one = shards.get(shard(1)).unwrap();

@@ -292,7 +292,7 @@ impl Commit {
 
     /// Tries to open the store again, and says how long to wait if that fails.
     fn reopen(&self) -> Next {
-        match self.store.reopen() {
+        match self.store.reopen().and_then(|()| self.append_lost()) {
             Ok(()) => {
                 let mut state = self.state();
                 state.failure = None;
@@ -312,6 +312,33 @@ impl Commit {
                 Next::WaitFor(wait)
             }
         }
+    }
+
+    /// What was acknowledged without a sync may not be in the log any more. It is in memory, so it is
+    /// appended again: the log must have no gap.
+    fn append_lost(&self) -> Result<(), StoreError> {
+        let (current, _) = self.store.current();
+        let mut found = 0;
+        self.store.replay(&mut |epoch, _| {
+            found += usize::from(epoch == current);
+            Ok(())
+        })?;
+        let state = self.state();
+        let lost = state.records.get(found..).unwrap_or_default();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let encoded: Vec<Vec<u8>> = lost
+            .iter()
+            .map(|record| {
+                let mut bytes = Vec::new();
+                record.encode(&mut bytes);
+                bytes
+            })
+            .collect();
+        drop(state);
+        let slices: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
+        self.store.append(&slices, true)
     }
 
     /// Begins the next epoch, so that the current one can be folded.

@@ -18,8 +18,13 @@ pub(crate) type Nodes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 /// The nodes of the state trie that blocks on their way to the disk have written.
 #[derive(Default)]
 pub(super) struct Roots {
-    /// By the blocks' heights.
-    on_the_way: VecDeque<(u64, HashMap<Vec<u8>, Option<Vec<u8>>>)>,
+    on_the_way: VecDeque<Written>,
+}
+
+/// What the block of this height has written.
+struct Written {
+    height: u64,
+    nodes: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl Roots {
@@ -36,13 +41,14 @@ impl Roots {
             let what = format!("the nodes of the state trie are not those of block {}", height - 1);
             return Err(ExecuteError::Fault(what));
         }
-        self.on_the_way.push_back((height, update.nodes.iter().cloned().collect()));
+        let nodes = update.nodes.iter().cloned().collect();
+        self.on_the_way.push_back(Written { height, nodes });
         Ok((update.root, update.nodes))
     }
 
     /// Blocks up to this height are in the view.
     pub(super) fn committed(&mut self, height: u64) {
-        while self.on_the_way.front().is_some_and(|(first, _)| *first <= height) {
+        while self.on_the_way.front().is_some_and(|first| first.height <= height) {
             self.on_the_way.pop_front();
         }
     }
@@ -60,8 +66,8 @@ struct Newest<'a> {
 
 impl TrieReader for Newest<'_> {
     fn node(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        for (_, nodes) in self.roots.on_the_way.iter().rev() {
-            if let Some(node) = nodes.get(key) {
+        for written in self.roots.on_the_way.iter().rev() {
+            if let Some(node) = written.nodes.get(key) {
                 return Ok(node.clone());
             }
         }

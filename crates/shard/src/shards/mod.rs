@@ -88,7 +88,7 @@ impl Shards {
     pub fn set_environment(&self, environment: Environment) {
         self.core.environment.set(environment);
         for shard in self.registry.all() {
-            if shard.pool().len() > 0 {
+            if !shard.pool().is_empty() {
                 shard.wake();
             }
         }

@@ -112,7 +112,8 @@ impl Shards {
             Box::new(move || clock.now()),
         ));
         let found = Found::read(&*store)?;
-        commit.take_over(found.older(store.current().0), found.newer(store.current().0));
+        let (current, _) = store.current();
+        commit.take_over(found.older(store.folded(), current), found.newer(current));
         let committer = Committer::start(commit, runtime).map_err(|error| match error {
             StartError::Thread(error) => OpenError::Thread(error),
             StartError::Strand(error) => OpenError::Runtime(error),
@@ -271,11 +272,11 @@ impl Found {
         }
     }
 
-    /// Records of an epoch that is complete and was not folded.
-    fn older(&self, current: Epoch) -> Option<(Epoch, Vec<Record>)> {
+    /// The records of an epoch that is complete and was not folded. It must be, also without any.
+    fn older(&self, folded: Epoch, current: Epoch) -> Option<(Epoch, Vec<Record>)> {
+        let last = folded.next();
         let older = self.records.iter().filter(|(epoch, _)| *epoch < current);
-        let last = older.clone().map(|(epoch, _)| *epoch).max()?;
-        Some((last, older.map(|(_, record)| record.clone()).collect()))
+        (last < current).then(|| (last, older.map(|(_, record)| record.clone()).collect()))
     }
 
     fn newer(&self, current: Epoch) -> Vec<Record> {
