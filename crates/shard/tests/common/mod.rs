@@ -2,6 +2,8 @@
 //! and shards on a real or a simulated runtime.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod directory;
+
 use std::{
     num::NonZeroUsize,
     sync::Arc,
