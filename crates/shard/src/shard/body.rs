@@ -20,6 +20,7 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
 };
 
 use alloy_consensus::Header;
@@ -49,11 +50,16 @@ use crate::{
 /// How much more gas is collected than a block holds: most transactions ask for more than they use.
 const COLLECT_GAS: u64 = 4;
 
+/// What executing a transaction takes in a simulation, so that quanta end there too.
+const SIMULATED: Duration = Duration::from_millis(1);
+
 pub(crate) struct ShardBody {
     inner: Arc<Inner>,
     executor: Executor,
     /// What the next block follows: the newest that was executed.
     parent: Parent,
+    /// What is being executed, or made a block of.
+    collected: Vec<B256>,
     /// Executed, and waiting for the one in flight.
     executed: Option<Batch>,
     in_flight: Option<Arc<Batch>>,
@@ -97,6 +103,7 @@ impl ShardBody {
             inner,
             executor,
             parent,
+            collected: Vec::new(),
             executed: None,
             in_flight: None,
             behind: false,
@@ -144,34 +151,35 @@ impl ShardBody {
         if batch.is_empty() {
             return false;
         }
-        let hashes: Vec<B256> = batch.iter().map(|transaction| transaction.hash()).collect();
+        self.collected = hashes(&batch);
         if self.lends(rules, &batch) {
-            self.lend(context, batch, hashes);
+            self.lend(context, batch);
             return false;
         }
-        let result = self.executor.execute(&context, batch, &mut || !turn.expired());
+        let result = self.executor.execute(&context, batch, &mut || {
+            turn.simulate(SIMULATED);
+            !turn.expired()
+        });
         if let Ok(executed) = &result {
             self.worth.observe(executed);
         }
-        self.finish(&context, &hashes, result, turn)
+        self.finish(&context, result, turn)
     }
 
     /// A batch was executed, or was not. Whether there is something to commit.
     fn finish(
         &mut self,
         context: &BlockContext,
-        hashes: &[B256],
         result: Result<Executed, ExecuteError>,
         turn: &mut Turn<'_>,
     ) -> bool {
-        match result.and_then(|executed| self.seal(context, executed)) {
-            Ok(some) => some,
-            Err(error) => {
-                self.give_back(hashes);
-                self.failed(&error, turn);
-                false
-            }
-        }
+        let sealed = result.and_then(|executed| self.seal(context, executed));
+        let collected = mem::take(&mut self.collected);
+        sealed.unwrap_or_else(|error| {
+            self.give_back(&collected);
+            self.failed(&error, turn);
+            false
+        })
     }
 
     /// Whether several workers should execute a batch.
@@ -186,7 +194,7 @@ impl ShardBody {
     }
 
     /// Hands a batch to several workers, and the executor's state with it. They send it back.
-    fn lend(&mut self, context: BlockContext, batch: Vec<SharedTransaction>, hashes: Vec<B256>) {
+    fn lend(&mut self, context: BlockContext, batch: Vec<SharedTransaction>) {
         let core = &self.inner.core;
         let jobs = core.jobs.as_ref().expect("somebody to lend to was looked for");
         let work = Work {
@@ -196,6 +204,7 @@ impl ShardBody {
             batch,
             cache: self.executor.lend(),
         };
+        let hashes = mem::take(&mut self.collected);
         self.lent = Some(Lent { context, hashes, void: false });
         let inner = self.inner.clone();
         let done = move |finished| inner.send(Mail::Executed(Box::new(finished)));
@@ -215,7 +224,8 @@ impl ShardBody {
         if finished.result.is_ok() {
             self.inner.core.parallel_blocks.fetch_add(1, Relaxed);
         }
-        self.finish(&lent.context, &lent.hashes, finished.result, turn);
+        self.collected = lent.hashes;
+        self.finish(&lent.context, finished.result, turn);
     }
 
     /// Makes a block of what was executed. Whether there is something to commit.
@@ -381,6 +391,8 @@ impl Body for ShardBody {
             Ok(step) => step,
             Err(panic) => {
                 self.inner.set_quarantine(super::message(&*panic));
+                let collected = mem::take(&mut self.collected);
+                self.give_back(&collected);
                 self.forget();
                 Step::Pause
             }

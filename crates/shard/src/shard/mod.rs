@@ -9,7 +9,7 @@ use std::{
     any::Any,
     fmt, mem,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -18,6 +18,7 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256};
+use arc_swap::ArcSwapOption;
 use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
@@ -54,7 +55,8 @@ pub(crate) struct Inner {
     pub(crate) chain_id: u64,
     pub(crate) view: Arc<View>,
     pool: Mutex<Pool>,
-    strand: OnceLock<Strand>,
+    /// Until it stops: the strand's body holds this, so one of the two must let go.
+    strand: ArcSwapOption<Strand>,
     mail: Mutex<Vec<Mail>>,
     quarantine: Mutex<Option<String>>,
     /// The log says that it was created.
@@ -90,7 +92,7 @@ impl Inner {
             chain_id,
             view,
             pool: Mutex::new(pool),
-            strand: OnceLock::new(),
+            strand: ArcSwapOption::empty(),
             mail: Mutex::default(),
             quarantine: Mutex::default(),
             durable: AtomicBool::new(durable),
@@ -103,7 +105,8 @@ impl Inner {
         let name = format!("shard {}", self.address);
         let builder = self.core.runtime.strand().name(name);
         let (strand, _) = builder.idle_body(ShardBody::new(self.clone()))?;
-        self.strand.set(strand).expect("a shard is started once");
+        let before = self.strand.swap(Some(Arc::new(strand)));
+        assert!(before.is_none(), "a shard is started once");
         Ok(())
     }
 
@@ -113,20 +116,21 @@ impl Inner {
 
     /// Something has changed that its next turn should see.
     pub(crate) fn wake(&self) {
-        if let Some(strand) = self.strand.get() {
+        if let Some(strand) = &*self.strand.load() {
             // A runtime that takes no wakes is shutting down: what is accepted is in the log.
             let _ = strand.wake();
         }
     }
 
     pub(crate) fn stop(&self) {
-        if let Some(strand) = self.strand.get() {
+        if let Some(strand) = self.strand.swap(None) {
+            // A runtime that has stopped gives it no turn to end in: it goes with this handle.
             strand.abort();
         }
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.strand.get().map_or(Phase::Idle, Strand::phase)
+        self.strand.load().as_ref().map_or(Phase::Idle, |strand| strand.phase())
     }
 
     pub(crate) fn send(&self, mail: Mail) {
