@@ -36,3 +36,8 @@ pub use shard::Shard;
 pub use shards::Shards;
 pub use transaction::Transaction;
 pub use view::{Position, StateAt};
+
+/// The programs of the guide run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/shards.md")]
+struct Guide;
