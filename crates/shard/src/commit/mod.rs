@@ -23,6 +23,8 @@ pub(crate) mod fold;
 pub(crate) mod keys;
 mod reason;
 pub(crate) mod record;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::VecDeque,
@@ -79,7 +81,9 @@ struct State {
     folding: Option<Folding>,
     /// Why nothing can be appended.
     failure: Option<StoreError>,
-    /// How long to wait before the next attempt to reopen.
+    /// When to try to reopen it next; `None`: at once.
+    reopen_at: Option<Duration>,
+    /// How long to wait after the next attempt that fails.
     reopen_after: Duration,
     /// When the first of what was appended and not synced was appended.
     unsynced: Option<Duration>,
@@ -189,8 +193,13 @@ impl Commit {
         let mut state = self.state();
         let closing = state.closing;
         if state.failure.is_some() {
+            let left = self.until_reopening(&state);
             drop(state);
-            return if closing { Next::Closed } else { self.reopen() };
+            return match left {
+                _ if closing => Next::Closed,
+                Some(left) => Next::WaitFor(left),
+                None => self.reopen(),
+            };
         }
         if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
             let left = (since + delay).saturating_sub((self.clock)());
@@ -211,9 +220,19 @@ impl Commit {
         Next::Again
     }
 
-    /// Whether `step` has something to do.
+    /// How long to wait before the store is reopened; `None`: not any longer.
+    fn until_reopening(&self, state: &State) -> Option<Duration> {
+        let left = state.reopen_at?.saturating_sub((self.clock)());
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether `step` has something to do. A fold that fails on another thread is something to do.
     fn is_step_due(&self, state: &State) -> bool {
-        state.closing || (state.failure.is_none() && !state.waiting.is_empty())
+        let due = match state.failure {
+            Some(_) => self.until_reopening(state).is_none(),
+            None => !state.waiting.is_empty(),
+        };
+        state.closing || due
     }
 
     /// Whether `fold` has something to do.
@@ -284,6 +303,7 @@ impl Commit {
         let mut state = self.state();
         state.counts.failures += 1;
         state.failure = Some(error.clone());
+        state.reopen_at = None;
         state.unsynced = None;
         let late = mem::take(&mut state.waiting);
         drop(state);
@@ -309,6 +329,7 @@ impl Commit {
                 state.failure = Some(error);
                 let wait = state.reopen_after;
                 state.reopen_after = (wait * 2).min(REOPEN_MAX);
+                state.reopen_at = Some((self.clock)() + wait);
                 Next::WaitFor(wait)
             }
         }
