@@ -13,7 +13,7 @@ use std::{
 
 use kernel::{Body, Handle, ScheduleError, Step, Strand, Timer, Turn};
 
-use super::{Commit, Done, Next, State, record::Record};
+use super::{Commit, Done, Next, Refused, State, record::Record};
 
 /// The committer at work. Dropping it writes what was submitted, and stops it.
 pub(crate) struct Committer {
@@ -46,12 +46,21 @@ impl Committer {
         Ok(Committer { commit, driver })
     }
 
+    /// Has records written, and `done` told in any case.
     pub(crate) fn submit(&self, records: Vec<Record>, done: Done) {
-        self.commit.submit(records, done);
+        if let Err(refused) = self.enqueue(records, done) {
+            refused.tell();
+        }
+    }
+
+    /// The same for those who hold a lock that `done` or somebody whom it wakes may want.
+    pub(crate) fn enqueue(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
+        self.commit.submit(records, done)?;
         if let Driver::Strand(strand) = &self.driver {
             // A runtime that takes no wakes is shutting down: nothing more is written.
             let _ = strand.wake();
         }
+        Ok(())
     }
 
     pub(crate) fn commit(&self) -> &Commit {

@@ -60,6 +60,19 @@ struct Submission {
     done: Done,
 }
 
+/// A submission that was not taken. Whoever waits for it must be told.
+#[must_use = "somebody waits for it"]
+pub(crate) struct Refused {
+    done: Done,
+    error: StoreError,
+}
+
+impl Refused {
+    pub(crate) fn tell(self) {
+        (self.done)(Err(self.error));
+    }
+}
+
 /// Takes what must be durable, from any thread.
 pub(crate) struct Commit {
     store: Arc<dyn Store>,
@@ -156,21 +169,19 @@ impl Commit {
         });
     }
 
-    /// Has records appended, all or none, after those that were submitted before.
-    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) {
+    /// Has records appended after those that were submitted before. What is refused is not told
+    /// here: the caller may hold a lock.
+    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
         let mut state = self.state();
-        let refusal = match (&state.failure, state.closing) {
-            (Some(_), _) => Some(StoreError::Failed),
-            (None, true) => Some(StoreError::Closed),
-            (None, false) => None,
-        };
-        if let Some(refusal) = refusal {
-            drop(state);
-            return done(Err(refusal));
+        match (&state.failure, state.closing) {
+            (Some(_), _) => return Err(Refused { done, error: StoreError::Failed }),
+            (None, true) => return Err(Refused { done, error: StoreError::Closed }),
+            (None, false) => {}
         }
         state.waiting.push_back(Submission { records, done });
         drop(state);
         self.changed.notify_all();
+        Ok(())
     }
 
     /// Why nothing can be made durable at the moment.

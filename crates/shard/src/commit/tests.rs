@@ -31,7 +31,8 @@ fn commit(disk: &SimDisk) -> Commit {
 
 fn submit(commit: &Commit) {
     let what = What::Created { address: Address::ZERO, chain_id: 1 };
-    commit.submit(vec![Record { shard: ShardIndex(0), what }], Box::new(|_| {}));
+    let taken = commit.submit(vec![Record { shard: ShardIndex(0), what }], Box::new(|_| {}));
+    assert!(taken.is_ok());
 }
 
 #[test]

@@ -32,7 +32,7 @@ use super::{
     trouble::{Trouble, Verdict},
 };
 use crate::{
-    block::seal,
+    block::{Block, seal},
     commit::record::{NewBlock, Record, What},
     config::Rules,
     environment::Environment,
@@ -41,6 +41,7 @@ use crate::{
         parallel::{self, Finished, Work, Worth},
         sequential::Executor,
     },
+    pool::{Dropped, Pool},
     store::StoreError,
     transaction::SharedTransaction,
     view::StateAt,
@@ -293,23 +294,16 @@ impl ShardBody {
         if mem::take(&mut self.behind) {
             self.parent = Parent::newest(&self.inner);
         }
-        let mut pool = self.inner.pool();
-        for (transaction, _) in &batch.dropped {
-            pool.dropped(transaction.hash());
+        self.inner.change_pool(|pool| {
+            for (transaction, _) in &batch.dropped {
+                pool.dropped(transaction.hash());
+            }
+            batch.block.as_ref().map_or(Vec::new(), |new| follow(pool, &new.block))
+        });
+        if let Some(new) = &batch.block {
+            self.executor.committed(new.block.number());
+            self.roots.committed(new.block.number());
         }
-        let Some(new) = &batch.block else { return };
-        let block = &new.block;
-        pool.included(&hashes(&block.transactions));
-        let mut dropped = Vec::new();
-        for change in &block.changes.accounts {
-            let (nonce, balance) =
-                change.after.map_or((0, U256::ZERO), |after| (after.nonce, after.balance));
-            dropped.append(&mut pool.account_changed(change.address, nonce, balance));
-        }
-        drop(pool);
-        self.inner.record_drops(dropped);
-        self.executor.committed(block.number());
-        self.roots.committed(block.number());
     }
 
     /// Nothing that was executed and is not in flight counts any more.
@@ -337,8 +331,7 @@ impl ShardBody {
         if hashes.is_empty() {
             return;
         }
-        let dropped = self.inner.pool().give_back(hashes);
-        self.inner.record_drops(dropped);
+        self.inner.change_pool(|pool| pool.give_back(hashes));
     }
 
     fn failed(&mut self, error: &ExecuteError, turn: &mut Turn<'_>) {
@@ -393,6 +386,18 @@ impl Parent {
         let tip = inner.view.tip();
         Parent { header: tip.header.clone(), hash: tip.hash }
     }
+}
+
+/// Tells the pool of a block that is committed. Gives what can never be included now.
+fn follow(pool: &mut Pool, block: &Block) -> Vec<Dropped> {
+    pool.included(&hashes(&block.transactions));
+    let mut dropped = Vec::new();
+    for change in &block.changes.accounts {
+        let (nonce, balance) =
+            change.after.map_or((0, U256::ZERO), |after| (after.nonce, after.balance));
+        dropped.append(&mut pool.account_changed(change.address, nonce, balance));
+    }
+    dropped
 }
 
 fn hashes(transactions: &[SharedTransaction]) -> Vec<B256> {

@@ -161,14 +161,10 @@ impl Shards {
                 _ => {}
             }
         }
-        let mut lost = Vec::new();
         for (index, waiting) in found.waiting {
             let shard = by_index.get(&index);
             let shard = shard.ok_or_else(|| corrupt("a pool of a shard that was not created"))?;
-            lost.extend(refill(shard, waiting)?);
-        }
-        if !lost.is_empty() {
-            core.committer.submit(lost, Box::new(|_| {}));
+            refill(shard, waiting)?;
         }
         let mut members = self.registry.write();
         for shard in by_index.into_values() {
@@ -185,22 +181,29 @@ impl Shards {
 fn refill(
     shard: &Arc<Inner>,
     waiting: BTreeMap<B256, SharedTransaction>,
-) -> Result<Vec<Record>, OpenError> {
+) -> Result<(), StoreError> {
     let mut waiting: Vec<SharedTransaction> = waiting.into_values().collect();
     waiting.sort_by_key(|transaction| (transaction.sender(), transaction.nonce()));
     let now = shard.core.runtime.now();
-    let mut lost = Vec::new();
-    for transaction in waiting {
-        let hash = transaction.hash();
-        if shard.view.position(hash)?.is_some() || shard.view.dropped(hash)?.is_some() {
-            continue;
+    let mut done = Ok(());
+    shard.change_pool(|pool| {
+        let mut dropped = Vec::new();
+        for transaction in waiting {
+            match shard.insert(pool, transaction.clone(), now) {
+                Ok(Ok(inserted)) => dropped.extend(inserted.dropped(transaction.hash())),
+                Ok(Err(refusal)) => {
+                    let reason = DropReason::Invalid(format!("after reopening: {refusal}"));
+                    dropped.push((transaction, reason));
+                }
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
+            }
         }
-        if let Err(refusal) = shard.put_into_pool(transaction, now)? {
-            let reason = DropReason::Invalid(format!("after reopening: {refusal}"));
-            lost.push(Record { shard: shard.index, what: What::Dropped { hash, reason } });
-        }
-    }
-    Ok(lost)
+        dropped
+    });
+    done
 }
 
 /// What the store says.
