@@ -142,3 +142,25 @@ fn what_gives_way_while_a_pool_is_filled_again_is_dropped_for_all_to_see() {
         assert!(matches!(status(&shards, one), Some(TransactionStatus::Queued(_))));
     }
 }
+
+#[test]
+fn after_an_error_of_a_read_the_store_is_opened_again_without_a_write() {
+    let (mut simulation, disk) = (simulation(), SimDisk::new(1));
+    let config = Config { checkpoint_bytes: 1, ..config() };
+    let shards = open(&simulation, &config, &disk);
+    for nonce in 0..40 {
+        accept(&mut simulation, &shards, &transfer(&config, shard(0), 0, nonce));
+        simulation.run_for(HOUR);
+    }
+    let one = shards.get(shard(0)).unwrap();
+    let blocks = || (1..=40).map(|number| one.block(number));
+    assert!(blocks().all(|block| block.is_ok_and(|block| block.is_some())));
+
+    disk.fail_reads(true);
+    assert!(blocks().any(|block| block.is_err()), "nothing was read from the disk");
+    disk.fail_reads(false);
+    simulation.run_for(HOUR);
+    for block in blocks() {
+        assert!(block.unwrap().is_some());
+    }
+}

@@ -21,6 +21,7 @@
 pub(crate) mod driver;
 pub(crate) mod fold;
 pub(crate) mod keys;
+pub(crate) mod reads;
 mod reason;
 pub(crate) mod record;
 #[cfg(test)]
@@ -29,9 +30,11 @@ mod tests;
 use std::{
     collections::VecDeque,
     mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
+
+use kernel::Strand;
 
 use crate::{
     config::Durability,
@@ -83,6 +86,8 @@ pub(crate) struct Commit {
     clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
+    /// What drives it in a simulated runtime.
+    strand: OnceLock<Strand>,
 }
 
 #[derive(Default)]
@@ -100,6 +105,8 @@ struct State {
     reopen_after: Duration,
     /// When the first of what was appended and not synced was appended.
     unsynced: Option<Duration>,
+    /// The store may have failed without a word to us.
+    doubted: bool,
     closing: bool,
     counts: Counts,
 }
@@ -148,8 +155,27 @@ impl Commit {
         clock: Clock,
     ) -> Commit {
         let state = Mutex::new(State { reopen_after: REOPEN_FIRST, ..State::default() });
-        let changed = Condvar::new();
-        Commit { store, durability, checkpoint_bytes, genesis, folded, clock, state, changed }
+        let (changed, strand) = (Condvar::new(), OnceLock::new());
+        Commit {
+            store,
+            durability,
+            checkpoint_bytes,
+            genesis,
+            folded,
+            clock,
+            state,
+            changed,
+            strand,
+        }
+    }
+
+    /// There is something to do for whoever drives it.
+    fn wake(&self) {
+        self.changed.notify_all();
+        if let Some(strand) = self.strand.get() {
+            // A runtime that takes no wakes is shutting down: nothing more is written.
+            let _ = strand.wake();
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -180,8 +206,14 @@ impl Commit {
         }
         state.waiting.push_back(Submission { records, done });
         drop(state);
-        self.changed.notify_all();
+        self.wake();
         Ok(())
+    }
+
+    /// Somebody could not read: is the store still well?
+    fn doubt(&self) {
+        self.state().doubted = true;
+        self.wake();
     }
 
     /// Why nothing can be made durable at the moment.
@@ -196,7 +228,7 @@ impl Commit {
     /// From now on nothing is taken; what was is still written.
     pub(crate) fn close(&self) {
         self.state().closing = true;
-        self.changed.notify_all();
+        self.wake();
     }
 
     /// One step of committing: what has gathered is appended with one sync.
@@ -212,11 +244,16 @@ impl Commit {
                 None => self.reopen(),
             };
         }
+        if mem::take(&mut state.doubted) {
+            drop(state);
+            // One that has failed says so.
+            return self.sync();
+        }
         if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
             let left = (since + delay).saturating_sub((self.clock)());
             if left.is_zero() || closing {
                 drop(state);
-                return self.sync_late();
+                return self.sync();
             }
             if state.waiting.is_empty() {
                 return Next::WaitFor(left);
@@ -241,7 +278,7 @@ impl Commit {
     fn is_step_due(&self, state: &State) -> bool {
         let due = match state.failure {
             Some(_) => self.until_reopening(state).is_none(),
-            None => !state.waiting.is_empty(),
+            None => state.doubted || !state.waiting.is_empty(),
         };
         state.closing || due
     }
@@ -300,8 +337,8 @@ impl Commit {
         }
     }
 
-    /// Under `Batch`: what was acknowledged before is on disk after its delay at most.
-    fn sync_late(&self) -> Next {
+    /// What was acknowledged without a sync is on disk afterwards, or the store has failed.
+    fn sync(&self) -> Next {
         if let Err(error) = self.store.sync() {
             self.failed(error, VecDeque::new());
             return Next::Again;

@@ -19,6 +19,7 @@ use crate::{
     commit::{
         Commit,
         driver::{Committer, StartError},
+        reads::Reads,
         record::{Record, ShardIndex, What, corrupt},
     },
     config::Config,
@@ -114,6 +115,7 @@ impl Shards {
         let found = Found::read(&*store)?;
         let (current, _) = store.current();
         commit.take_over(found.older(store.folded(), current), found.newer(current));
+        let tables = Arc::new(Reads::new(commit.clone()));
         let committer = Committer::start(commit, runtime).map_err(|error| match error {
             StartError::Thread(error) => OpenError::Thread(error),
             StartError::Strand(error) => OpenError::Runtime(error),
@@ -124,7 +126,7 @@ impl Shards {
             parallel_blocks: AtomicU64::new(0),
             config,
             runtime: runtime.clone(),
-            store,
+            tables,
             committer,
             environment: SharedEnvironment::new(Environment::own(unix_time)),
             genesis,
@@ -141,7 +143,7 @@ impl Shards {
         let core = &self.core;
         let mut by_index = BTreeMap::new();
         for (&index, &(address, was)) in &found.shards {
-            let view = View::open(index, address, core.store.clone(), core.genesis.clone())?;
+            let view = View::open(index, address, core.tables.clone(), core.genesis.clone())?;
             let shard = Inner::new(core.clone(), index, address, Arc::new(view), true);
             if shard.chain_id != was {
                 return Err(OpenError::ChainId { shard: address, was, now: shard.chain_id });
@@ -173,6 +175,9 @@ impl Shards {
             shard.wake();
             members.insert(shard);
         }
+        drop(members);
+        // What was folded meanwhile was told to those in the registry only.
+        self.registry.folded(core.tables.folded());
         Ok(())
     }
 }

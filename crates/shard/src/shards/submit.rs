@@ -181,7 +181,7 @@ impl Shards {
             return Err(SubmitError::ChainIdTaken { by });
         }
         let index = ShardIndex(members.next);
-        let view = View::new(index, shard, core.store.clone(), core.genesis.clone());
+        let view = View::new(index, shard, core.tables.clone(), core.genesis.clone());
         let inner = Inner::new(core.clone(), index, shard, Arc::new(view), false);
         inner.start()?;
         members.insert(inner.clone());
