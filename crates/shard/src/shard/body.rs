@@ -55,6 +55,8 @@ pub(crate) struct ShardBody {
     executor: Executor,
     /// What the next block follows: the newest that was executed.
     parent: Parent,
+    /// Taken from the pool and not a batch yet, nor lent.
+    collected: Vec<B256>,
     /// Executed, and waiting for the one in flight.
     executed: Option<Batch>,
     in_flight: Option<Arc<Batch>>,
@@ -77,7 +79,7 @@ struct Parent {
 /// A batch that several workers execute, with the executor's state.
 struct Lent {
     context: BlockContext,
-    hashes: Vec<B256>,
+    collected: Vec<B256>,
     /// What the batch was executed on does not count any more.
     void: bool,
 }
@@ -98,6 +100,7 @@ impl ShardBody {
             inner,
             executor,
             parent,
+            collected: Vec::new(),
             executed: None,
             in_flight: None,
             behind: false,
@@ -145,30 +148,28 @@ impl ShardBody {
         if batch.is_empty() {
             return false;
         }
-        let hashes: Vec<B256> = batch.iter().map(|transaction| transaction.hash()).collect();
+        self.collected = hashes(&batch);
         if self.lends(rules, &batch) {
-            self.lend(context, batch, hashes);
+            self.lend(context, batch);
             return false;
         }
         let result = self.executor.execute(&context, batch, &mut || !turn.expired());
         if let Ok(executed) = &result {
             self.worth.observe(executed);
         }
-        self.finish(&context, &hashes, result, turn)
+        self.finish(&context, result, turn)
     }
 
     /// A batch was executed, or was not. Whether there is something to commit.
     fn finish(
         &mut self,
         context: &BlockContext,
-        hashes: &[B256],
         result: Result<Executed, ExecuteError>,
         turn: &mut Turn<'_>,
     ) -> bool {
         match result.and_then(|executed| self.seal(context, executed)) {
             Ok(some) => some,
             Err(error) => {
-                self.give_back(hashes);
                 self.failed(&error, turn);
                 false
             }
@@ -187,7 +188,7 @@ impl ShardBody {
     }
 
     /// Hands a batch to several workers, and the executor's state with it. They send it back.
-    fn lend(&mut self, context: BlockContext, batch: Vec<SharedTransaction>, hashes: Vec<B256>) {
+    fn lend(&mut self, context: BlockContext, batch: Vec<SharedTransaction>) {
         let core = &self.inner.core;
         let jobs = core.jobs.as_ref().expect("somebody to lend to was looked for");
         let work = Work {
@@ -197,7 +198,8 @@ impl ShardBody {
             batch,
             cache: self.executor.lend(),
         };
-        self.lent = Some(Lent { context, hashes, void: false });
+        let collected = mem::take(&mut self.collected);
+        self.lent = Some(Lent { context, collected, void: false });
         let inner = self.inner.clone();
         let done = move |finished| inner.send(Mail::Executed(Box::new(finished)));
         parallel::start(jobs, work, core.runtime.worker_count(), done);
@@ -207,8 +209,9 @@ impl ShardBody {
     fn take_back(&mut self, finished: Finished, turn: &mut Turn<'_>) {
         let lent = self.lent.take().expect("what is sent back was lent");
         if lent.void {
-            return self.give_back(&lent.hashes);
+            return self.give_back(&lent.collected);
         }
+        self.collected = lent.collected;
         self.worth.observe_parallel(&finished);
         self.executor.take_back(finished.cache);
         // Blocks may have been committed meanwhile.
@@ -216,7 +219,7 @@ impl ShardBody {
         if finished.result.is_ok() {
             self.inner.core.parallel_blocks.fetch_add(1, Relaxed);
         }
-        self.finish(&lent.context, &lent.hashes, finished.result, turn);
+        self.finish(&lent.context, finished.result, turn);
     }
 
     /// Makes a block of what was executed. Whether there is something to commit.
@@ -242,6 +245,8 @@ impl ShardBody {
             self.parent = Parent { header: block.header.clone(), hash: block.hash };
             Arc::new(NewBlock::new(block, nodes))
         });
+        // From here on the batch knows them.
+        self.collected.clear();
         if block.is_none() && dropped.is_empty() {
             return Ok(false);
         }
@@ -308,7 +313,8 @@ impl ShardBody {
 
     /// Nothing that was executed and is not in flight counts any more.
     fn forget(&mut self) {
-        let executed = self.executed.take();
+        let (collected, executed) = (mem::take(&mut self.collected), self.executed.take());
+        self.give_back(&collected);
         self.give_back_batch(executed.as_ref());
         self.executor.clear();
         self.roots.clear();
@@ -339,8 +345,10 @@ impl ShardBody {
         let verdict = match error {
             // The last words of a store that was closed on purpose: there is nothing to try.
             ExecuteError::Store(StoreError::Closed) => return,
+            // Trying again does not mend these.
+            ExecuteError::Store(StoreError::Corrupt(_) | StoreError::TooLong { .. })
+            | ExecuteError::Fault(_) => self.trouble.failed(),
             ExecuteError::Store(_) => self.trouble.store_failed(),
-            _ => self.trouble.failed(),
         };
         match verdict {
             Verdict::Quarantine => self.inner.set_quarantine(error.to_string()),
