@@ -23,6 +23,8 @@ use shard::{
 enum Trap {
     Panics,
     Fails(StoreError),
+    /// All shards are dropped. Who comes again and again panics.
+    Closes(Arc<Mutex<Option<Shards>>>),
 }
 
 /// A store in memory with a trap.
@@ -80,8 +82,10 @@ impl Store for Trapped {
     ) -> Result<bool, StoreError> {
         let trap = self.trap.lock().unwrap().clone();
         if let (Table::TrieNodes, Some(trap)) = (table, trap) {
-            self.sprung.fetch_add(1, Relaxed);
+            let sprung = self.sprung.fetch_add(1, Relaxed);
             match trap {
+                Trap::Closes(_) if sprung > 1_000 => panic!("there is no end to it"),
+                Trap::Closes(shards) => drop(shards.lock().unwrap().take()),
                 Trap::Panics => panic!("the floor is a trap"),
                 Trap::Fails(error) => return Err(error),
             }
@@ -157,4 +161,20 @@ fn a_shard_that_can_not_read_for_now_tries_until_it_can() {
     simulation.run_for(Duration::from_secs(600));
     let status = one.transaction_status(transfer(&config, shard(0), 1, 0).hash()).unwrap();
     assert!(matches!(status, Some(TransactionStatus::Included(_))), "{status:?}");
+}
+
+#[test]
+fn a_turn_that_outlives_the_store_ends() {
+    let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+    let mut config = config();
+    config.rules.state_root = true;
+    let store = Arc::new(Trapped::default());
+    let handle = simulation.handle();
+    let shards = Shards::open(&handle, config.clone(), store.clone(), 1_700_000_000).unwrap();
+    drop(shards.accept(shard(0), transfer(&config, shard(0), 0, 0)).unwrap());
+    // In the middle of its turn everything is closed.
+    store.set(Some(Trap::Closes(Arc::new(Mutex::new(Some(shards))))));
+    simulation.run_for(Duration::from_secs(1));
+    let sprung = store.sprung.load(Relaxed);
+    assert!((1..100).contains(&sprung), "it has read the state {sprung} times");
 }

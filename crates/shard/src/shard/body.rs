@@ -69,6 +69,8 @@ pub(crate) struct ShardBody {
     trouble: Trouble,
     /// Set while it backs off.
     timer: Option<Timer>,
+    /// The store is closed or the runtime stops: whatever it tries would fail at once.
+    over: bool,
 }
 
 struct Parent {
@@ -109,13 +111,14 @@ impl ShardBody {
             roots: Roots::default(),
             trouble: Trouble::default(),
             timer: None,
+            over: false,
         }
     }
 
     fn cycles(&mut self, turn: &mut Turn<'_>) -> Step<()> {
         loop {
             self.read_mail(turn);
-            let waits = self.timer.is_some() || self.lent.is_some();
+            let waits = self.timer.is_some() || self.lent.is_some() || self.over;
             if waits || self.inner.quarantine().is_some() {
                 return Step::Pause;
             }
@@ -343,8 +346,11 @@ impl ShardBody {
     fn failed(&mut self, error: &ExecuteError, turn: &mut Turn<'_>) {
         self.forget();
         let verdict = match error {
-            // The last words of a store that was closed on purpose: there is nothing to try.
-            ExecuteError::Store(StoreError::Closed) => return,
+            // The last words of a store that was closed on purpose.
+            ExecuteError::Store(StoreError::Closed) => {
+                self.over = true;
+                return;
+            }
             // Trying again does not mend these.
             ExecuteError::Store(StoreError::Corrupt(_) | StoreError::TooLong { .. })
             | ExecuteError::Fault(_) => self.trouble.failed(),
@@ -355,8 +361,8 @@ impl ShardBody {
             Verdict::TryAfter(time) => {
                 let inner = self.inner.clone();
                 let again = move || inner.send(Mail::TryAgain);
-                // A runtime that refuses timers is shutting down.
                 self.timer = turn.handle().call_after(time, again).ok();
+                self.over = self.timer.is_none();
             }
         }
     }
