@@ -43,7 +43,8 @@ use crate::{
 use fold::Beginning;
 use record::Record;
 
-/// The first wait before the store is reopened; it doubles up to [`REOPEN_MAX`].
+/// After one failure the store is reopened at once. After the next one, of whatever, it waits for
+/// so long first; that doubles up to [`REOPEN_MAX`] until all that was to do has worked.
 const REOPEN_FIRST: Duration = Duration::from_millis(10);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
@@ -99,9 +100,9 @@ struct State {
     folding: Option<Folding>,
     /// Why nothing can be appended.
     failure: Option<StoreError>,
-    /// When to try to reopen it next; `None`: at once.
+    /// When to try to reopen it next.
     reopen_at: Option<Duration>,
-    /// How long to wait after the next attempt that fails.
+    /// How long to wait after the next failure. Nothing, when all was well for a while.
     reopen_after: Duration,
     /// When the first of what was appended and not synced was appended.
     unsynced: Option<Duration>,
@@ -154,8 +155,7 @@ impl Commit {
         folded: Folded,
         clock: Clock,
     ) -> Commit {
-        let state = Mutex::new(State { reopen_after: REOPEN_FIRST, ..State::default() });
-        let (changed, strand) = (Condvar::new(), OnceLock::new());
+        let (state, changed, strand) = (Mutex::default(), Condvar::new(), OnceLock::new());
         Commit {
             store,
             durability,
@@ -312,6 +312,9 @@ impl Commit {
         let mut state = self.state();
         state.counts.commits += 1;
         state.counts.records += slices.len() as u64;
+        if state.folding.is_none() {
+            state.reopen_after = Duration::ZERO;
+        }
         if matches!(self.durability, Durability::Batch(_)) && state.unsynced.is_none() {
             state.unsynced = Some((self.clock)());
         }
@@ -351,20 +354,27 @@ impl Commit {
         let mut state = self.state();
         state.counts.failures += 1;
         state.failure = Some(error.clone());
-        state.reopen_at = None;
+        self.back_off(&mut state);
         state.unsynced = None;
         let late = mem::take(&mut state.waiting);
         drop(state);
         batch.into_iter().chain(late).for_each(|submission| (submission.done)(Err(error.clone())));
     }
 
-    /// Tries to open the store again, and says how long to wait if that fails.
+    /// That the store can be reopened does not say that what has failed works: so the waits grow
+    /// from failure to failure.
+    fn back_off(&self, state: &mut State) {
+        let wait = state.reopen_after;
+        state.reopen_at = Some((self.clock)() + wait);
+        state.reopen_after = (wait * 2).clamp(REOPEN_FIRST, REOPEN_MAX);
+    }
+
+    /// Tries to open the store again.
     fn reopen(&self) -> Next {
         match self.store.reopen().and_then(|()| self.append_lost()) {
             Ok(()) => {
                 let mut state = self.state();
                 state.failure = None;
-                state.reopen_after = REOPEN_FIRST;
                 if let Some(folding) = &mut state.folding {
                     folding.begun = false;
                 }
@@ -375,10 +385,8 @@ impl Commit {
             Err(error) => {
                 let mut state = self.state();
                 state.failure = Some(error);
-                let wait = state.reopen_after;
-                state.reopen_after = (wait * 2).min(REOPEN_MAX);
-                state.reopen_at = Some((self.clock)() + wait);
-                Next::WaitFor(wait)
+                self.back_off(&mut state);
+                Next::Again
             }
         }
     }
@@ -453,6 +461,7 @@ impl Commit {
                 (self.folded)(epoch);
                 let mut state = self.state();
                 state.folding = None;
+                state.reopen_after = Duration::ZERO;
                 state.counts.folds += 1;
             }
             Err(error) => self.failed(error, VecDeque::new()),
