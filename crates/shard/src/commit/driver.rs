@@ -6,24 +6,20 @@
 
 use std::{
     io, mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
-use kernel::{Body, Handle, ScheduleError, Step, Strand, Timer, Turn};
+use kernel::{Body, Handle, ScheduleError, Step, Timer, Turn};
 
-use super::{Commit, Done, Next, State, record::Record};
+use super::{Commit, Done, Next, Refused, State, record::Record};
 
 /// The committer at work. Dropping it writes what was submitted, and stops it.
 pub(crate) struct Committer {
     commit: Arc<Commit>,
-    driver: Driver,
-}
-
-enum Driver {
-    Threads(Mutex<Vec<JoinHandle<()>>>),
-    Strand(Strand),
+    /// None in a simulated runtime, and after it was closed.
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Why a committer could not begin.
@@ -35,23 +31,33 @@ pub(crate) enum StartError {
 
 impl Committer {
     pub(crate) fn start(commit: Arc<Commit>, runtime: &Handle) -> Result<Committer, StartError> {
-        let driver = if runtime.is_simulated() {
-            Driver::Strand(strand(commit.clone(), runtime).map_err(StartError::Strand)?)
+        // Dropped, it stops what was started: the second thread may not be given.
+        let committer = Committer { commit: commit.clone(), threads: Mutex::default() };
+        if runtime.is_simulated() {
+            start_strand(commit, runtime).map_err(StartError::Strand)?;
         } else {
-            Driver::Threads(Mutex::new(vec![
-                thread("shiftwork-commit", commit.clone(), Commit::step, Commit::is_step_due)?,
-                thread("shiftwork-fold", commit.clone(), Commit::fold, Commit::is_fold_due)?,
-            ]))
-        };
-        Ok(Committer { commit, driver })
+            let append = thread("commit", commit.clone(), Commit::step, Commit::is_step_due)?;
+            committer.threads().push(append);
+            let fold = thread("fold", commit, Commit::fold, Commit::is_fold_due)?;
+            committer.threads().push(fold);
+        }
+        Ok(committer)
     }
 
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has records written, and `done` told in any case.
     pub(crate) fn submit(&self, records: Vec<Record>, done: Done) {
-        self.commit.submit(records, done);
-        if let Driver::Strand(strand) = &self.driver {
-            // A runtime that takes no wakes is shutting down: nothing more is written.
-            let _ = strand.wake();
+        if let Err(refused) = self.enqueue(records, done) {
+            refused.tell();
         }
+    }
+
+    /// The same for those who hold a lock that `done` or somebody whom it wakes may want.
+    pub(crate) fn enqueue(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
+        self.commit.submit(records, done)
     }
 
     pub(crate) fn commit(&self) -> &Commit {
@@ -61,19 +67,11 @@ impl Committer {
     /// Writes what was submitted and takes no more.
     pub(crate) fn close(&self) {
         self.commit.close();
-        match &self.driver {
-            Driver::Threads(threads) => {
-                let threads =
-                    mem::take(&mut *threads.lock().unwrap_or_else(PoisonError::into_inner));
-                for thread in threads {
-                    // It may be the committer's own thread that drops the last shard.
-                    if thread.thread().id() != thread::current().id() {
-                        let _ = thread.join();
-                    }
-                }
-            }
-            Driver::Strand(strand) => {
-                let _ = strand.wake();
+        let threads = mem::take(&mut *self.threads());
+        for thread in threads {
+            // It may be the committer's own thread that drops the last shard.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
             }
         }
     }
@@ -101,7 +99,7 @@ fn thread(
             }
         }
     };
-    thread::Builder::new().name(name.into()).spawn(run).map_err(StartError::Thread)
+    thread::Builder::new().name(format!("shiftwork-{name}")).spawn(run).map_err(StartError::Thread)
 }
 
 impl Commit {
@@ -121,10 +119,13 @@ impl Commit {
     }
 }
 
-fn strand(commit: Arc<Commit>, runtime: &Handle) -> Result<Strand, ScheduleError> {
-    let body = CommitBody { commit, runtime: runtime.clone(), timer: None };
+fn start_strand(commit: Arc<Commit>, runtime: &Handle) -> Result<(), ScheduleError> {
+    let body = CommitBody { commit: commit.clone(), runtime: runtime.clone(), timer: None };
     let (strand, _) = runtime.strand().name("commit").idle_body(body)?;
-    Ok(strand)
+    commit.strand.set(strand).expect("a committer is started once");
+    // What opening has found may be there to be folded.
+    commit.wake();
+    Ok(())
 }
 
 struct CommitBody {

@@ -21,15 +21,20 @@
 pub(crate) mod driver;
 pub(crate) mod fold;
 pub(crate) mod keys;
+pub(crate) mod reads;
 mod reason;
 pub(crate) mod record;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::VecDeque,
     mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
+
+use kernel::Strand;
 
 use crate::{
     config::Durability,
@@ -38,7 +43,8 @@ use crate::{
 use fold::Beginning;
 use record::Record;
 
-/// The first wait before the store is reopened; it doubles up to [`REOPEN_MAX`].
+/// After one failure the store is reopened at once. After the next one, of whatever, it waits for
+/// so long first; that doubles up to [`REOPEN_MAX`] until all that was to do has worked.
 const REOPEN_FIRST: Duration = Duration::from_millis(10);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
@@ -58,6 +64,19 @@ struct Submission {
     done: Done,
 }
 
+/// A submission that was not taken. Whoever waits for it must be told.
+#[must_use = "somebody waits for it"]
+pub(crate) struct Refused {
+    done: Done,
+    error: StoreError,
+}
+
+impl Refused {
+    pub(crate) fn tell(self) {
+        (self.done)(Err(self.error));
+    }
+}
+
 /// Takes what must be durable, from any thread.
 pub(crate) struct Commit {
     store: Arc<dyn Store>,
@@ -68,6 +87,8 @@ pub(crate) struct Commit {
     clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
+    /// What drives it in a simulated runtime.
+    strand: OnceLock<Strand>,
 }
 
 #[derive(Default)]
@@ -79,10 +100,14 @@ struct State {
     folding: Option<Folding>,
     /// Why nothing can be appended.
     failure: Option<StoreError>,
-    /// How long to wait before the next attempt to reopen.
+    /// When to try to reopen it next.
+    reopen_at: Option<Duration>,
+    /// How long to wait after the next failure. Nothing, when all was well for a while.
     reopen_after: Duration,
     /// When the first of what was appended and not synced was appended.
     unsynced: Option<Duration>,
+    /// The store may have failed without a word to us.
+    doubted: bool,
     closing: bool,
     counts: Counts,
 }
@@ -130,9 +155,27 @@ impl Commit {
         folded: Folded,
         clock: Clock,
     ) -> Commit {
-        let state = Mutex::new(State { reopen_after: REOPEN_FIRST, ..State::default() });
-        let changed = Condvar::new();
-        Commit { store, durability, checkpoint_bytes, genesis, folded, clock, state, changed }
+        let (state, changed, strand) = (Mutex::default(), Condvar::new(), OnceLock::new());
+        Commit {
+            store,
+            durability,
+            checkpoint_bytes,
+            genesis,
+            folded,
+            clock,
+            state,
+            changed,
+            strand,
+        }
+    }
+
+    /// There is something to do for whoever drives it.
+    fn wake(&self) {
+        self.changed.notify_all();
+        if let Some(strand) = self.strand.get() {
+            // A runtime that takes no wakes is shutting down: nothing more is written.
+            let _ = strand.wake();
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -152,21 +195,25 @@ impl Commit {
         });
     }
 
-    /// Has records appended, all or none, after those that were submitted before.
-    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) {
+    /// Has records appended after those that were submitted before. What is refused is not told
+    /// here: the caller may hold a lock.
+    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
         let mut state = self.state();
-        let refusal = match (&state.failure, state.closing) {
-            (Some(_), _) => Some(StoreError::Failed),
-            (None, true) => Some(StoreError::Closed),
-            (None, false) => None,
-        };
-        if let Some(refusal) = refusal {
-            drop(state);
-            return done(Err(refusal));
+        match (&state.failure, state.closing) {
+            (Some(_), _) => return Err(Refused { done, error: StoreError::Failed }),
+            (None, true) => return Err(Refused { done, error: StoreError::Closed }),
+            (None, false) => {}
         }
         state.waiting.push_back(Submission { records, done });
         drop(state);
-        self.changed.notify_all();
+        self.wake();
+        Ok(())
+    }
+
+    /// Somebody could not read: is the store still well?
+    fn doubt(&self) {
+        self.state().doubted = true;
+        self.wake();
     }
 
     /// Why nothing can be made durable at the moment.
@@ -181,7 +228,7 @@ impl Commit {
     /// From now on nothing is taken; what was is still written.
     pub(crate) fn close(&self) {
         self.state().closing = true;
-        self.changed.notify_all();
+        self.wake();
     }
 
     /// One step of committing: what has gathered is appended with one sync.
@@ -189,14 +236,24 @@ impl Commit {
         let mut state = self.state();
         let closing = state.closing;
         if state.failure.is_some() {
+            let left = self.until_reopening(&state);
             drop(state);
-            return if closing { Next::Closed } else { self.reopen() };
+            return match left {
+                _ if closing => Next::Closed,
+                Some(left) => Next::WaitFor(left),
+                None => self.reopen(),
+            };
+        }
+        if mem::take(&mut state.doubted) {
+            drop(state);
+            // One that has failed says so.
+            return self.sync();
         }
         if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
             let left = (since + delay).saturating_sub((self.clock)());
             if left.is_zero() || closing {
                 drop(state);
-                return self.sync_late();
+                return self.sync();
             }
             if state.waiting.is_empty() {
                 return Next::WaitFor(left);
@@ -211,9 +268,19 @@ impl Commit {
         Next::Again
     }
 
-    /// Whether `step` has something to do.
+    /// How long to wait before the store is reopened; `None`: not any longer.
+    fn until_reopening(&self, state: &State) -> Option<Duration> {
+        let left = state.reopen_at?.saturating_sub((self.clock)());
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether `step` has something to do. A fold that fails on another thread is something to do.
     fn is_step_due(&self, state: &State) -> bool {
-        state.closing || (state.failure.is_none() && !state.waiting.is_empty())
+        let due = match state.failure {
+            Some(_) => self.until_reopening(state).is_none(),
+            None => state.doubted || !state.waiting.is_empty(),
+        };
+        state.closing || due
     }
 
     /// Whether `fold` has something to do.
@@ -245,6 +312,9 @@ impl Commit {
         let mut state = self.state();
         state.counts.commits += 1;
         state.counts.records += slices.len() as u64;
+        if state.folding.is_none() {
+            state.reopen_after = Duration::ZERO;
+        }
         if matches!(self.durability, Durability::Batch(_)) && state.unsynced.is_none() {
             state.unsynced = Some((self.clock)());
         }
@@ -270,8 +340,8 @@ impl Commit {
         }
     }
 
-    /// Under `Batch`: what was acknowledged before is on disk after its delay at most.
-    fn sync_late(&self) -> Next {
+    /// What was acknowledged without a sync is on disk afterwards, or the store has failed.
+    fn sync(&self) -> Next {
         if let Err(error) = self.store.sync() {
             self.failed(error, VecDeque::new());
             return Next::Again;
@@ -284,19 +354,27 @@ impl Commit {
         let mut state = self.state();
         state.counts.failures += 1;
         state.failure = Some(error.clone());
+        self.back_off(&mut state);
         state.unsynced = None;
         let late = mem::take(&mut state.waiting);
         drop(state);
         batch.into_iter().chain(late).for_each(|submission| (submission.done)(Err(error.clone())));
     }
 
-    /// Tries to open the store again, and says how long to wait if that fails.
+    /// That the store can be reopened does not say that what has failed works: so the waits grow
+    /// from failure to failure.
+    fn back_off(&self, state: &mut State) {
+        let wait = state.reopen_after;
+        state.reopen_at = Some((self.clock)() + wait);
+        state.reopen_after = (wait * 2).clamp(REOPEN_FIRST, REOPEN_MAX);
+    }
+
+    /// Tries to open the store again.
     fn reopen(&self) -> Next {
         match self.store.reopen().and_then(|()| self.append_lost()) {
             Ok(()) => {
                 let mut state = self.state();
                 state.failure = None;
-                state.reopen_after = REOPEN_FIRST;
                 if let Some(folding) = &mut state.folding {
                     folding.begun = false;
                 }
@@ -307,9 +385,8 @@ impl Commit {
             Err(error) => {
                 let mut state = self.state();
                 state.failure = Some(error);
-                let wait = state.reopen_after;
-                state.reopen_after = (wait * 2).min(REOPEN_MAX);
-                Next::WaitFor(wait)
+                self.back_off(&mut state);
+                Next::Again
             }
         }
     }
@@ -384,6 +461,7 @@ impl Commit {
                 (self.folded)(epoch);
                 let mut state = self.state();
                 state.folding = None;
+                state.reopen_after = Duration::ZERO;
                 state.counts.folds += 1;
             }
             Err(error) => self.failed(error, VecDeque::new()),

@@ -33,7 +33,7 @@ use super::{
     trouble::{Trouble, Verdict},
 };
 use crate::{
-    block::seal,
+    block::{Block, seal},
     commit::record::{NewBlock, Record, What},
     config::Rules,
     environment::Environment,
@@ -42,6 +42,7 @@ use crate::{
         parallel::{self, Finished, Work, Worth},
         sequential::Executor,
     },
+    pool::{Dropped, Pool},
     store::StoreError,
     transaction::SharedTransaction,
     view::StateAt,
@@ -58,7 +59,7 @@ pub(crate) struct ShardBody {
     executor: Executor,
     /// What the next block follows: the newest that was executed.
     parent: Parent,
-    /// What is being executed, or made a block of.
+    /// Taken from the pool and not a batch yet, nor lent.
     collected: Vec<B256>,
     /// Executed, and waiting for the one in flight.
     executed: Option<Batch>,
@@ -72,6 +73,8 @@ pub(crate) struct ShardBody {
     trouble: Trouble,
     /// Set while it backs off.
     timer: Option<Timer>,
+    /// The store is closed or the runtime stops: whatever it tries would fail at once.
+    over: bool,
 }
 
 struct Parent {
@@ -82,7 +85,7 @@ struct Parent {
 /// A batch that several workers execute, with the executor's state.
 struct Lent {
     context: BlockContext,
-    hashes: Vec<B256>,
+    collected: Vec<B256>,
     /// What the batch was executed on does not count any more.
     void: bool,
 }
@@ -112,13 +115,14 @@ impl ShardBody {
             roots: Roots::default(),
             trouble: Trouble::default(),
             timer: None,
+            over: false,
         }
     }
 
     fn cycles(&mut self, turn: &mut Turn<'_>) -> Step<()> {
         loop {
             self.read_mail(turn);
-            let waits = self.timer.is_some() || self.lent.is_some();
+            let waits = self.timer.is_some() || self.lent.is_some() || self.over;
             if waits || self.inner.quarantine().is_some() {
                 return Step::Pause;
             }
@@ -173,13 +177,13 @@ impl ShardBody {
         result: Result<Executed, ExecuteError>,
         turn: &mut Turn<'_>,
     ) -> bool {
-        let sealed = result.and_then(|executed| self.seal(context, executed));
-        let collected = mem::take(&mut self.collected);
-        sealed.unwrap_or_else(|error| {
-            self.give_back(&collected);
-            self.failed(&error, turn);
-            false
-        })
+        match result.and_then(|executed| self.seal(context, executed)) {
+            Ok(some) => some,
+            Err(error) => {
+                self.failed(&error, turn);
+                false
+            }
+        }
     }
 
     /// Whether several workers should execute a batch.
@@ -204,8 +208,8 @@ impl ShardBody {
             batch,
             cache: self.executor.lend(),
         };
-        let hashes = mem::take(&mut self.collected);
-        self.lent = Some(Lent { context, hashes, void: false });
+        let collected = mem::take(&mut self.collected);
+        self.lent = Some(Lent { context, collected, void: false });
         let inner = self.inner.clone();
         let done = move |finished| inner.send(Mail::Executed(Box::new(finished)));
         parallel::start(jobs, work, core.runtime.worker_count(), done);
@@ -215,8 +219,9 @@ impl ShardBody {
     fn take_back(&mut self, finished: Finished, turn: &mut Turn<'_>) {
         let lent = self.lent.take().expect("what is sent back was lent");
         if lent.void {
-            return self.give_back(&lent.hashes);
+            return self.give_back(&lent.collected);
         }
+        self.collected = lent.collected;
         self.worth.observe_parallel(&finished);
         self.executor.take_back(finished.cache);
         // Blocks may have been committed meanwhile.
@@ -224,7 +229,6 @@ impl ShardBody {
         if finished.result.is_ok() {
             self.inner.core.parallel_blocks.fetch_add(1, Relaxed);
         }
-        self.collected = lent.hashes;
         self.finish(&lent.context, finished.result, turn);
     }
 
@@ -251,6 +255,8 @@ impl ShardBody {
             self.parent = Parent { header: block.header.clone(), hash: block.hash };
             Arc::new(NewBlock::new(block, nodes))
         });
+        // From here on the batch knows them.
+        self.collected.clear();
         if block.is_none() && dropped.is_empty() {
             return Ok(false);
         }
@@ -303,28 +309,22 @@ impl ShardBody {
         if mem::take(&mut self.behind) {
             self.parent = Parent::newest(&self.inner);
         }
-        let mut pool = self.inner.pool();
-        for (transaction, _) in &batch.dropped {
-            pool.dropped(transaction.hash());
+        self.inner.change_pool(|pool| {
+            for (transaction, _) in &batch.dropped {
+                pool.dropped(transaction.hash());
+            }
+            batch.block.as_ref().map_or(Vec::new(), |new| follow(pool, &new.block))
+        });
+        if let Some(new) = &batch.block {
+            self.executor.committed(new.block.number());
+            self.roots.committed(new.block.number());
         }
-        let Some(new) = &batch.block else { return };
-        let block = &new.block;
-        pool.included(&hashes(&block.transactions));
-        let mut dropped = Vec::new();
-        for change in &block.changes.accounts {
-            let (nonce, balance) =
-                change.after.map_or((0, U256::ZERO), |after| (after.nonce, after.balance));
-            dropped.append(&mut pool.account_changed(change.address, nonce, balance));
-        }
-        drop(pool);
-        self.inner.record_drops(dropped);
-        self.executor.committed(block.number());
-        self.roots.committed(block.number());
     }
 
     /// Nothing that was executed and is not in flight counts any more.
     fn forget(&mut self) {
-        let executed = self.executed.take();
+        let (collected, executed) = (mem::take(&mut self.collected), self.executed.take());
+        self.give_back(&collected);
         self.give_back_batch(executed.as_ref());
         self.executor.clear();
         self.roots.clear();
@@ -347,25 +347,29 @@ impl ShardBody {
         if hashes.is_empty() {
             return;
         }
-        let dropped = self.inner.pool().give_back(hashes);
-        self.inner.record_drops(dropped);
+        self.inner.change_pool(|pool| pool.give_back(hashes));
     }
 
     fn failed(&mut self, error: &ExecuteError, turn: &mut Turn<'_>) {
         self.forget();
         let verdict = match error {
-            // The last words of a store that was closed on purpose: there is nothing to try.
-            ExecuteError::Store(StoreError::Closed) => return,
+            // The last words of a store that was closed on purpose.
+            ExecuteError::Store(StoreError::Closed) => {
+                self.over = true;
+                return;
+            }
+            // Trying again does not mend these.
+            ExecuteError::Store(StoreError::Corrupt(_) | StoreError::TooLong { .. })
+            | ExecuteError::Fault(_) => self.trouble.failed(),
             ExecuteError::Store(_) => self.trouble.store_failed(),
-            _ => self.trouble.failed(),
         };
         match verdict {
             Verdict::Quarantine => self.inner.set_quarantine(error.to_string()),
             Verdict::TryAfter(time) => {
                 let inner = self.inner.clone();
                 let again = move || inner.send(Mail::TryAgain);
-                // A runtime that refuses timers is shutting down.
                 self.timer = turn.handle().call_after(time, again).ok();
+                self.over = self.timer.is_none();
             }
         }
     }
@@ -391,8 +395,6 @@ impl Body for ShardBody {
             Ok(step) => step,
             Err(panic) => {
                 self.inner.set_quarantine(super::message(&*panic));
-                let collected = mem::take(&mut self.collected);
-                self.give_back(&collected);
                 self.forget();
                 Step::Pause
             }
@@ -405,6 +407,18 @@ impl Parent {
         let tip = inner.view.tip();
         Parent { header: tip.header.clone(), hash: tip.hash }
     }
+}
+
+/// Tells the pool of a block that is committed. Gives what can never be included now.
+fn follow(pool: &mut Pool, block: &Block) -> Vec<Dropped> {
+    pool.included(&hashes(&block.transactions));
+    let mut dropped = Vec::new();
+    for change in &block.changes.accounts {
+        let (nonce, balance) =
+            change.after.map_or((0, U256::ZERO), |after| (after.nonce, after.balance));
+        dropped.append(&mut pool.account_changed(change.address, nonce, balance));
+    }
+    dropped
 }
 
 fn hashes(transactions: &[SharedTransaction]) -> Vec<B256> {

@@ -184,23 +184,42 @@ impl Inner {
 }
 
 impl Inner {
-    /// The pool has dropped these: why is written down, and then it can be asked for.
-    pub(crate) fn record_drops(self: &Arc<Inner>, dropped: Vec<Dropped>) {
+    /// Changes the pool. Why it drops something is written down, and then it can be asked for.
+    ///
+    /// What happens to a transaction is submitted under the pool's lock, its acceptance too: so the
+    /// log tells it in order. One that was dropped may be accepted again, and then it counts.
+    pub(crate) fn change_pool(self: &Arc<Inner>, change: impl FnOnce(&mut Pool) -> Vec<Dropped>) {
+        let mut pool = self.pool();
+        let dropped: Vec<(B256, DropReason)> = change(&mut pool)
+            .into_iter()
+            .map(|(transaction, reason)| (transaction.hash(), reason))
+            .collect();
         if dropped.is_empty() {
             return;
         }
-        let dropped: Vec<(B256, DropReason)> =
-            dropped.into_iter().map(|(transaction, reason)| (transaction.hash(), reason)).collect();
-        let records = dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason));
+        let mut records = self.created_record();
+        records.extend(dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason)));
         let inner = self.clone();
-        let records = records.collect();
-        let done = move |result: Result<Epoch, StoreError>| {
-            // Without a log it is still in the journal of those that wait: after a crash the pool
-            // drops it again.
-            let epoch = result.unwrap_or(Epoch::NONE);
-            inner.view.drop_transactions(epoch, dropped);
-        };
-        self.core.committer.submit(records, Box::new(done));
+        let done = move |result| inner.told_of_drops(result, dropped);
+        let refused = self.core.committer.enqueue(records, Box::new(done));
+        drop(pool);
+        if let Err(refused) = refused {
+            refused.tell();
+        }
+    }
+
+    /// The reasons of drops are in the log, or could not be written.
+    pub(crate) fn told_of_drops(
+        &self,
+        result: Result<Epoch, StoreError>,
+        dropped: Vec<(B256, DropReason)>,
+    ) {
+        if result.is_ok() {
+            self.set_durable();
+        }
+        // Without a log it is still in the journal of those that wait: after a crash the pool
+        // drops it again.
+        self.view.drop_transactions(result.unwrap_or(Epoch::NONE), dropped);
     }
 
     pub(crate) fn drop_record(&self, hash: B256, reason: &DropReason) -> Record {

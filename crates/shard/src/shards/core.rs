@@ -9,20 +9,20 @@ use alloy_primitives::{Address, map::HashMap};
 use kernel::Handle;
 
 use crate::{
-    commit::driver::Committer,
+    commit::{driver::Committer, reads::Reads},
     config::Config,
     environment::SharedEnvironment,
     events::{BlockEvent, Hub},
     genesis::GenesisState,
     shard::Inner,
-    store::{Epoch, Store},
+    store::Epoch,
 };
 
 /// What all shards share.
 pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) runtime: Handle,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tables: Arc<Reads>,
     pub(crate) committer: Committer,
     pub(crate) environment: SharedEnvironment,
     pub(crate) genesis: Arc<GenesisState>,

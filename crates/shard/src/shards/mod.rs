@@ -110,9 +110,11 @@ impl Shards {
         let now = self.core.runtime.now();
         let mut count = 0;
         for shard in self.registry.all() {
-            let expired = shard.pool().expire(now);
-            count += expired.len();
-            shard.record_drops(expired);
+            shard.change_pool(|pool| {
+                let expired = pool.expire(now);
+                count += expired.len();
+                expired
+            });
         }
         count
     }

@@ -19,6 +19,7 @@ use crate::{
     commit::{
         Commit,
         driver::{Committer, StartError},
+        reads::Reads,
         record::{Record, ShardIndex, What, corrupt},
     },
     config::Config,
@@ -114,6 +115,7 @@ impl Shards {
         let found = Found::read(&*store)?;
         let (current, _) = store.current();
         commit.take_over(found.older(store.folded(), current), found.newer(current));
+        let tables = Arc::new(Reads::new(commit.clone()));
         let committer = Committer::start(commit, runtime).map_err(|error| match error {
             StartError::Thread(error) => OpenError::Thread(error),
             StartError::Strand(error) => OpenError::Runtime(error),
@@ -124,7 +126,7 @@ impl Shards {
             parallel_blocks: AtomicU64::new(0),
             config,
             runtime: runtime.clone(),
-            store,
+            tables,
             committer,
             environment: SharedEnvironment::new(Environment::own(unix_time)),
             genesis,
@@ -141,7 +143,7 @@ impl Shards {
         let core = &self.core;
         let mut by_index = BTreeMap::new();
         for (&index, &(address, was)) in &found.shards {
-            let view = View::open(index, address, core.store.clone(), core.genesis.clone())?;
+            let view = View::open(index, address, core.tables.clone(), core.genesis.clone())?;
             let shard = Inner::new(core.clone(), index, address, Arc::new(view), true);
             if shard.chain_id != was {
                 return Err(OpenError::ChainId { shard: address, was, now: shard.chain_id });
@@ -161,14 +163,10 @@ impl Shards {
                 _ => {}
             }
         }
-        let mut lost = Vec::new();
         for (index, waiting) in found.waiting {
             let shard = by_index.get(&index);
             let shard = shard.ok_or_else(|| corrupt("a pool of a shard that was not created"))?;
-            lost.extend(refill(shard, waiting)?);
-        }
-        if !lost.is_empty() {
-            core.committer.submit(lost, Box::new(|_| {}));
+            refill(shard, waiting)?;
         }
         let mut members = self.registry.write();
         for shard in by_index.into_values() {
@@ -177,6 +175,9 @@ impl Shards {
             shard.wake();
             members.insert(shard);
         }
+        drop(members);
+        // What was folded meanwhile was told to those in the registry only.
+        self.registry.folded(core.tables.folded());
         Ok(())
     }
 }
@@ -185,22 +186,29 @@ impl Shards {
 fn refill(
     shard: &Arc<Inner>,
     waiting: BTreeMap<B256, SharedTransaction>,
-) -> Result<Vec<Record>, OpenError> {
+) -> Result<(), StoreError> {
     let mut waiting: Vec<SharedTransaction> = waiting.into_values().collect();
     waiting.sort_by_key(|transaction| (transaction.sender(), transaction.nonce()));
     let now = shard.core.runtime.now();
-    let mut lost = Vec::new();
-    for transaction in waiting {
-        let hash = transaction.hash();
-        if shard.view.position(hash)?.is_some() || shard.view.dropped(hash)?.is_some() {
-            continue;
+    let mut done = Ok(());
+    shard.change_pool(|pool| {
+        let mut dropped = Vec::new();
+        for transaction in waiting {
+            match shard.insert(pool, transaction.clone(), now) {
+                Ok(Ok(inserted)) => dropped.extend(inserted.dropped(transaction.hash())),
+                Ok(Err(refusal)) => {
+                    let reason = DropReason::Invalid(format!("after reopening: {refusal}"));
+                    dropped.push((transaction, reason));
+                }
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
+            }
         }
-        if let Err(refusal) = shard.put_into_pool(transaction, now)? {
-            let reason = DropReason::Invalid(format!("after reopening: {refusal}"));
-            lost.push(Record { shard: shard.index, what: What::Dropped { hash, reason } });
-        }
-    }
-    Ok(lost)
+        dropped
+    });
+    done
 }
 
 /// What the store says.

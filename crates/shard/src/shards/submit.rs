@@ -1,12 +1,11 @@
 //! How does a transaction get into a shard's pool?
 //!
 //! 1. Decoded and recovered, on the workers, before any lock.
-//! 2. Checked against the shard's newest state and put into its pool. The shard is woken: it may
-//!    execute the transaction at once.
+//! 2. Checked against the shard's newest state and put into its pool, and under the same lock
+//!    handed to the committer. The shard is woken: it may execute the transaction at once.
 //! 3. Written to the log, with what it has replaced. Only then it is acknowledged.
 //!
-//! The log is one sequence, so a block that holds the transaction is never acknowledged before the
-//! transaction itself could have been.
+//! The log is one sequence, so a block that holds the transaction comes after its acceptance.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -22,7 +21,7 @@ use crate::{
     execute::DropReason,
     pool::{Inserted, Pool, Refusal, SenderAccount},
     shard::Inner,
-    store::StoreError,
+    store::{Epoch, StoreError},
     transaction::{Malformed, SharedTransaction, Unrecovered},
     view::{StateAt, View},
 };
@@ -127,20 +126,23 @@ impl Shards {
         }
         let hash = transaction.hash();
         let now = self.core.runtime.now();
-        let inserted =
-            inner.put_into_pool(transaction.clone(), now)?.map_err(SubmitError::Refused)?;
-        inner.wake();
         let (give, acknowledgement) = pair();
+        let mut pool = inner.pool();
+        let inserted = inner.insert(&mut pool, transaction.clone(), now)?;
+        let inserted = inserted.map_err(SubmitError::Refused)?;
         let (records, dropped) = inner.acceptance(transaction, inserted);
-        let done = move |result: Result<_, StoreError>| {
-            let told = result.map(|epoch| {
-                inner.set_durable();
-                inner.view.drop_transactions(epoch, dropped);
-                hash
-            });
-            give.give(told.map_err(SubmitError::Store));
+        let told = inner.clone();
+        let done = move |result: Result<Epoch, StoreError>| {
+            told.told_of_drops(result.clone(), dropped);
+            give.give(result.map(|_| hash).map_err(SubmitError::Store));
         };
-        self.core.committer.submit(records, Box::new(done));
+        // Before anyone can collect it: its acceptance is in the log before its block.
+        let enqueued = self.core.committer.enqueue(records, Box::new(done));
+        drop(pool);
+        if let Err(refused) = enqueued {
+            refused.tell();
+        }
+        inner.wake();
         Ok(acknowledgement)
     }
 
@@ -179,7 +181,7 @@ impl Shards {
             return Err(SubmitError::ChainIdTaken { by });
         }
         let index = ShardIndex(members.next);
-        let view = View::new(index, shard, core.store.clone(), core.genesis.clone());
+        let view = View::new(index, shard, core.tables.clone(), core.genesis.clone());
         let inner = Inner::new(core.clone(), index, shard, Arc::new(view), false);
         inner.start()?;
         members.insert(inner.clone());
@@ -190,12 +192,12 @@ impl Shards {
 impl Inner {
     /// Puts a transaction into the pool, as the newest state allows. The outer error is the
     /// store's, the inner one the pool's.
-    pub(crate) fn put_into_pool(
+    pub(super) fn insert(
         &self,
+        pool: &mut Pool,
         transaction: SharedTransaction,
         now: Duration,
     ) -> Result<Result<Inserted, Refusal>, StoreError> {
-        let mut pool = self.pool();
         // Read under the pool's lock: a block that is committed later tells the pool after it.
         let state = StateAt::latest(self.view.clone());
         let sender = SenderAccount::read(&state, transaction.sender())?;

@@ -98,7 +98,7 @@ impl StateReader for StateAt {
             let key = keys::account(view.shard, address);
             // What has a history had a value once, whatever it is now.
             for table in [Table::Storage, Table::StorageHistory] {
-                view.store.scan(table, &key, &end_of(&key), &mut |key, _| {
+                view.tables.scan(table, &key, &end_of(&key), &mut |key, _| {
                     known.extend(key.get(24..56).map(U256::from_be_slice));
                     true
                 })?;
@@ -144,7 +144,7 @@ impl View {
     /// The first value of a history from a key on, if it belongs to `of`.
     fn before(&self, table: Table, from: &[u8], of: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let mut found = None;
-        self.store.scan(table, from, &end_of(of), &mut |_, value| {
+        self.tables.scan(table, from, &end_of(of), &mut |_, value| {
             found = Some(value.to_vec());
             false
         })?;
@@ -153,7 +153,7 @@ impl View {
 
     pub(super) fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let mut found = None;
-        self.store.get(table, key, &mut |value| found = Some(value.to_vec()))?;
+        self.tables.get(table, key, &mut |value| found = Some(value.to_vec()))?;
         Ok(found)
     }
 }

@@ -104,7 +104,7 @@ impl View {
             }
         }
         let mut found = Ok(None);
-        self.store.get(Table::Blocks, &keys::number(self.shard, at.number), &mut |body| {
+        self.tables.get(Table::Blocks, &keys::number(self.shard, at.number), &mut |body| {
             let read = |body: Body<'_>| Ok(Some((body.transaction(index)?, body.receipt(index)?)));
             found = Body::new(body).and_then(read);
         })?;

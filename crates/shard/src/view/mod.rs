@@ -6,7 +6,7 @@
 //!   block 0        1 .. folded                folded+1 ..               tip
 //! ```
 //!
-//! 1. A view holds committed blocks only. They are added in order, by the shard's own strand.
+//! 1. A view holds committed blocks only. They are added in order, by the committer.
 //! 2. Each block is in the tables or in a generation; while an epoch is being folded perhaps in
 //!    both, never in neither: a generation goes after the fold that holds it. Whoever reads the
 //!    tables holds the lock that such a removal takes, so it does not look into the one before the
@@ -23,11 +23,14 @@ use alloy_primitives::{Address, B256};
 
 use crate::{
     block::Block,
-    commit::keys,
-    commit::record::{NewBlock, ShardIndex, corrupt},
+    commit::{
+        keys,
+        reads::Reads,
+        record::{NewBlock, ShardIndex, corrupt},
+    },
     execute::DropReason,
     genesis::GenesisState,
-    store::{Epoch, Store, StoreError, Table},
+    store::{Epoch, StoreError, Table},
 };
 use generation::Generation;
 
@@ -37,7 +40,7 @@ pub use lookup::Position;
 /// The committed blocks and state of one shard.
 pub(crate) struct View {
     shard: ShardIndex,
-    store: Arc<dyn Store>,
+    tables: Arc<Reads>,
     genesis: Arc<GenesisState>,
     /// Block 0.
     first: Arc<Block>,
@@ -55,22 +58,22 @@ impl View {
     pub(crate) fn new(
         shard: ShardIndex,
         address: Address,
-        store: Arc<dyn Store>,
+        tables: Arc<Reads>,
         genesis: Arc<GenesisState>,
     ) -> View {
         let first = Arc::new(genesis.block(address));
         let recent = RwLock::new(Recent { tip: first.clone(), generations: Vec::new() });
-        View { shard, store, genesis, first, recent }
+        View { shard, tables, genesis, first, recent }
     }
 
     /// Of a shard whose folded blocks are in the tables. What the log holds is added after it.
     pub(crate) fn open(
         shard: ShardIndex,
         address: Address,
-        store: Arc<dyn Store>,
+        tables: Arc<Reads>,
         genesis: Arc<GenesisState>,
     ) -> Result<View, StoreError> {
-        let view = View::new(shard, address, store, genesis);
+        let view = View::new(shard, address, tables, genesis);
         if let Some(tip) = view.last_in_tables()? {
             view.write().tip = Arc::new(tip);
         }
@@ -80,7 +83,7 @@ impl View {
     fn last_in_tables(&self) -> Result<Option<Block>, StoreError> {
         // Heights are without gaps, so the last is where bisection ends.
         let exists =
-            |number| self.store.get(Table::Blocks, &keys::number(self.shard, number), &mut |_| {});
+            |number| self.tables.get(Table::Blocks, &keys::number(self.shard, number), &mut |_| {});
         if !exists(1)? {
             return Ok(None);
         }
