@@ -8,6 +8,47 @@
 //!
 //! This crate knows no network and no JSON: the same input gives the same bytes, and one small
 //! trait is the only way to a disk.
+//!
+//! A transfer, in a simulation: virtual time, on this thread, the same result each time. In a real
+//! runtime it looks the same; `docs/shards.md` goes on from here.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use alloy_consensus::TxEip1559;
+//! use alloy_primitives::{Address, U256};
+//! use kernel::Runtime;
+//! use shard::{
+//!     Config, Shards, Transaction, config::GenesisAccount, state::StateReader, store::MemoryStore,
+//! };
+//!
+//! let (alice, bob) = (Address::repeat_byte(0xa1), Address::repeat_byte(0xb0));
+//! let market = Address::repeat_byte(0x3a);
+//! let mut config = Config::default();
+//! config.rules.no_account_validation = true; // senders are believed
+//! let balance = U256::from(10u128.pow(18));
+//! config.genesis.accounts.insert(alice, GenesisAccount { balance, ..Default::default() });
+//! let fields = TxEip1559 {
+//!     chain_id: config.rules.chain_id(market),
+//!     gas_limit: 21_000,
+//!     max_fee_per_gas: 2_000_000_000,
+//!     to: bob.into(),
+//!     value: U256::from(5),
+//!     ..Default::default()
+//! };
+//!
+//! let mut simulation = Runtime::builder().simulate(1)?;
+//! let shards = Shards::open(&simulation, config, Arc::new(MemoryStore::new()), 1_700_000_000)?;
+//! let transaction = Arc::new(Transaction::unsigned(fields.into(), alice));
+//! let hash = simulation.block_on(shards.accept(market, transaction)?)??;
+//! simulation.run();
+//!
+//! let shard = shards.get(market).expect("the transaction has made it");
+//! let (position, _, receipt) = shard.transaction(hash)?.expect("it is in a block");
+//! assert!(position.number == 1 && receipt.success);
+//! assert_eq!(shard.state().account(bob)?.expect("it has funds").balance, U256::from(5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod block;
 mod commit;
