@@ -73,6 +73,20 @@ fn the_runtime_first_then_the_shards() {
 }
 
 #[test]
+fn a_deadline_that_is_over_at_once() {
+    let (runtime, store) = (runtime(), Arc::new(MemoryStore::new()));
+    let shards = open(&runtime, &config(), store.clone());
+    // Nobody executes anything until it is too late.
+    runtime.pause();
+    let acknowledged = load(&shards);
+    assert_eq!(shards.included(), 0);
+    // A turn that has begun meanwhile ends by itself; whether there was one does not matter.
+    let _ = runtime.shutdown_timeout(Duration::ZERO);
+    drop(shards);
+    check(&store, &acknowledged);
+}
+
+#[test]
 fn an_idle_shard_goes_with_the_last_handle() {
     let (runtime, store) = (runtime(), Arc::new(MemoryStore::new()));
     let weak: Weak<dyn Store> = Arc::downgrade(&store) as Weak<dyn Store>;
