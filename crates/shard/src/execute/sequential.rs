@@ -17,7 +17,7 @@ use std::{
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, map::HashSet};
-use revm::{ExecuteEvm, context::result::ExecutionResult, context_interface::JournalTr};
+use revm::{Database, ExecuteEvm, context::result::ExecutionResult, context_interface::JournalTr};
 
 use crate::{
     config::Rules,
@@ -26,7 +26,8 @@ use crate::{
         evm::{self, Machine, Verdict},
     },
     state::{StateReader, cache::Cache},
-    transaction::SharedTransaction,
+    store::StoreError,
+    transaction::{SharedTransaction, Transaction},
 };
 
 /// No transaction costs less: with less gas left, a block is full.
@@ -133,49 +134,9 @@ impl Executor {
         machine.set_block(evm::block_env(rules, context));
         evm::system_calls(machine, rules, context)?;
 
-        let mut room = Room::new(rules);
-        let mut executed = Executed {
-            included: Vec::with_capacity(batch.len().min(rules.block_transactions_max)),
-            dropped: Vec::new(),
-            left: Vec::new(),
-            changes: Default::default(),
-            gas_used: 0,
-            hashes_read: Vec::new(),
-        };
-        let mut tried = 0;
-        for (index, transaction) in batch.iter().enumerate() {
-            *at = None;
-            if tried > 0 && !keep_going() || room.is_full() {
-                executed.left.extend_from_slice(&batch[index..]);
-                break;
-            }
-            *at = Some(index);
-            if let Some(reason) = evm::refuse(rules, transaction) {
-                executed.dropped.push((Arc::clone(transaction), reason));
-                continue;
-            }
-            if !room.takes(transaction) {
-                executed.left.push(Arc::clone(transaction));
-                continue;
-            }
-            tried += 1;
-            match run(machine, rules, transaction) {
-                Ok(result) => {
-                    let receipt = evm::receipt(rules, context, transaction, result, room.gas_used);
-                    room.included(receipt.gas_used);
-                    executed.included.push((Arc::clone(transaction), receipt));
-                }
-                Err(Verdict::Drop(reason)) => {
-                    executed.dropped.push((Arc::clone(transaction), reason));
-                }
-                Err(Verdict::Leave) => {
-                    room.left(transaction.sender());
-                    executed.left.push(Arc::clone(transaction));
-                }
-                Err(Verdict::Fail(error)) => return Err(error),
-            }
-        }
-        *at = None;
+        let mut progress = Progress::new(rules, batch.len());
+        each(machine, rules, context, batch, keep_going, at, &mut progress)?;
+        let Progress { room, mut executed } = progress;
 
         let state = machine.finalize();
         if !executed.included.is_empty() {
@@ -204,14 +165,95 @@ impl Executor {
     }
 }
 
-/// Runs one transaction.
-fn run(
-    machine: &mut Machine<Cache>,
+/// How far a batch has come.
+#[derive(Clone)]
+pub(super) struct Progress {
+    pub(super) room: Room,
+    pub(super) executed: Executed,
+}
+
+impl Progress {
+    /// With a batch of so many transactions.
+    pub(super) fn new(rules: &Rules, transactions: usize) -> Progress {
+        Progress {
+            room: Room::new(rules),
+            executed: Executed {
+                included: Vec::with_capacity(transactions.min(rules.block_transactions_max)),
+                dropped: Vec::new(),
+                left: Vec::new(),
+                changes: Default::default(),
+                gas_used: 0,
+                hashes_read: Vec::new(),
+            },
+        }
+    }
+}
+
+/// Executes what fits the block, in order. `at` is the transaction that is being executed.
+pub(super) fn each<D: Database<Error = StoreError>>(
+    machine: &mut Machine<D>,
     rules: &Rules,
-    transaction: &SharedTransaction,
+    context: &BlockContext,
+    batch: &[SharedTransaction],
+    keep_going: &mut dyn FnMut() -> bool,
+    at: &mut Option<usize>,
+    progress: &mut Progress,
+) -> Result<(), ExecuteError> {
+    let Progress { room, executed } = progress;
+    let mut tried = 0;
+    for (index, transaction) in batch.iter().enumerate() {
+        *at = None;
+        if tried > 0 && !keep_going() || room.is_full() {
+            executed.left.extend_from_slice(&batch[index..]);
+            break;
+        }
+        *at = Some(index);
+        if let Some(reason) = evm::refuse(rules, transaction) {
+            executed.dropped.push((Arc::clone(transaction), reason));
+            continue;
+        }
+        if !room.takes(transaction) {
+            executed.left.push(Arc::clone(transaction));
+            continue;
+        }
+        tried += 1;
+        match run(machine, rules, transaction) {
+            Ok(result) => {
+                let receipt = evm::receipt(rules, context, transaction, result, room.gas_used);
+                room.included(receipt.gas_used);
+                executed.included.push((Arc::clone(transaction), receipt));
+            }
+            Err(Verdict::Drop(reason)) => {
+                executed.dropped.push((Arc::clone(transaction), reason));
+            }
+            Err(Verdict::Leave) => {
+                room.left(transaction.sender());
+                executed.left.push(Arc::clone(transaction));
+            }
+            Err(Verdict::Fail(error)) => return Err(error),
+        }
+    }
+    *at = None;
+    Ok(())
+}
+
+/// Runs one transaction.
+pub(super) fn run<D: Database<Error = StoreError>>(
+    machine: &mut Machine<D>,
+    rules: &Rules,
+    transaction: &Transaction,
 ) -> Result<ExecutionResult, Verdict> {
+    check_value(machine, rules, transaction)?;
+    machine.transact_one(evm::transaction_env(transaction)).map_err(evm::verdict)
+}
+
+/// Where fees are not looked at, revm does not look at the value either.
+pub(super) fn check_value<D: Database<Error = StoreError>>(
+    machine: &mut Machine<D>,
+    rules: &Rules,
+    transaction: &Transaction,
+) -> Result<(), Verdict> {
     if rules.no_fee {
-        // Where fees are not looked at, revm does not look at the value either.
         let journal = &mut machine.ctx.journaled_state;
         let sender = journal
             .load_account(transaction.sender())
@@ -224,13 +266,14 @@ fn run(
             return Err(Verdict::Drop(DropReason::InsufficientFunds));
         }
     }
-    machine.transact_one(evm::transaction_env(transaction)).map_err(evm::verdict)
+    Ok(())
 }
 
 /// What a block still has room for.
-struct Room {
+#[derive(Clone)]
+pub(super) struct Room {
     gas_limit: u64,
-    gas_used: u64,
+    pub(super) gas_used: u64,
     transactions_left: usize,
     /// Those of whom a transaction stayed behind: later ones must not overtake it.
     waiting: HashSet<Address>,
@@ -246,12 +289,12 @@ impl Room {
         }
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.transactions_left == 0 || self.gas_limit - self.gas_used < GAS_MIN
     }
 
     /// Whether there is room for this one. If not, its sender waits.
-    fn takes(&mut self, transaction: &SharedTransaction) -> bool {
+    pub(super) fn takes(&mut self, transaction: &SharedTransaction) -> bool {
         if !self.waiting.is_empty() && self.waiting.contains(&transaction.sender()) {
             return false;
         }
@@ -262,11 +305,11 @@ impl Room {
         true
     }
 
-    fn left(&mut self, sender: Address) {
+    pub(super) fn left(&mut self, sender: Address) {
         self.waiting.insert(sender);
     }
 
-    fn included(&mut self, gas: u64) {
+    pub(super) fn included(&mut self, gas: u64) {
         self.gas_used += gas;
         self.transactions_left -= 1;
     }

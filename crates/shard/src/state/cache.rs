@@ -156,6 +156,59 @@ impl Cache {
         Cache::new(Arc::clone(&self.reader), self.entries_max)
     }
 
+    /// The account, if it is at hand, for those to whom the cache is lent and who share it.
+    #[inline]
+    pub(crate) fn account_at_hand(&self, address: Address) -> Option<&Option<AccountInfo>> {
+        self.accounts.get(&address).map(|entry| &entry.value)
+    }
+
+    /// The slot, if it is at hand.
+    #[inline]
+    pub(crate) fn slot_at_hand(&self, address: Address, slot: U256) -> Option<U256> {
+        self.slots.get(&(address, slot)).map(|entry| entry.value)
+    }
+
+    /// The account with its code, wherever it is.
+    pub(crate) fn account_shared(
+        &self,
+        address: Address,
+    ) -> Result<Option<AccountInfo>, StoreError> {
+        if let Some(entry) = self.accounts.get(&address) {
+            return Ok(entry.value.clone());
+        }
+        let Some(account) = self.reader.account(address)? else { return Ok(None) };
+        let code = if account.code_hash == KECCAK_EMPTY {
+            Bytecode::default()
+        } else if let Some(entry) = self.codes.get(&account.code_hash) {
+            entry.value.clone()
+        } else {
+            bytecode(self.reader.code(account.code_hash)?)
+        };
+        Ok(Some(AccountInfo::new(account.balance, account.nonce, account.code_hash, code)))
+    }
+
+    /// What those have read to whom it was lent, as it was at the beginning of the block.
+    pub(crate) fn returned(
+        &mut self,
+        accounts: impl IntoIterator<Item = (Address, Option<AccountInfo>)>,
+        slots: impl IntoIterator<Item = ((Address, U256), U256)>,
+    ) {
+        let used = self.height;
+        for (address, value) in accounts {
+            if let Some(AccountInfo { code_hash, code: Some(code), .. }) = &value
+                && *code_hash != KECCAK_EMPTY
+            {
+                let entry = || Entry { value: code.clone(), written: 0, used };
+                self.codes.entry(*code_hash).or_insert_with(entry).used = used;
+            }
+            let entry = self.accounts.entry(address);
+            entry.or_insert_with(|| Entry { value, written: 0, used }).used = used;
+        }
+        for (slot, value) in slots {
+            self.slots.entry(slot).or_insert(Entry { value, written: 0, used }).used = used;
+        }
+    }
+
     /// Forgets what the reader has too.
     pub fn forget_committed(&mut self) {
         let committed = self.committed;
