@@ -3,6 +3,7 @@
 pub mod call;
 mod context;
 pub mod evm;
+pub mod parallel;
 pub mod sequential;
 #[cfg(test)]
 pub(crate) mod testing;
