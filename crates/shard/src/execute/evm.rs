@@ -13,11 +13,12 @@ use alloy_primitives::{B256, Bytes, U256};
 use revm::{
     Context, Database, Journal, MainBuilder, MainnetEvm, SystemCallEvm,
     context::{
-        BlockEnv, CfgEnv, TxEnv,
+        BlockEnv, CfgEnv, LocalContext, TxEnv,
         result::{EVMError, ExecutionResult, InvalidTransaction, Output},
     },
-    context_interface::{block::BlobExcessGasAndPrice, either::Either},
-    handler::MainnetContext,
+    context_interface::{FrameStack, block::BlobExcessGasAndPrice, either::Either},
+    handler::{EthPrecompiles, MainnetContext, instructions::EthInstructions},
+    interpreter::interpreter::EthInterpreter,
     primitives::{KECCAK_EMPTY, hardfork::SpecId},
     state::EvmState,
 };
@@ -37,7 +38,7 @@ pub type Machine<D, I = ()> = MainnetEvm<MainnetContext<D>, I>;
 /// A machine for a shard under these rules. It is dear to make (the instruction table, the
 /// precompiles): keep it, and give it each block with `set_block`.
 pub fn machine<D: Database>(rules: &Rules, chain_id: u64, database: D) -> Machine<D> {
-    world(rules, chain_id, database).build_mainnet()
+    inspected(rules, chain_id, database, ())
 }
 
 /// The same, observed.
@@ -47,7 +48,57 @@ pub fn inspected<D: Database, I>(
     database: D,
     inspector: I,
 ) -> Machine<D, I> {
-    world(rules, chain_id, database).build_mainnet_with_inspector(inspector)
+    let mut machine = world(rules, chain_id, database).build_mainnet_with_inspector(inspector);
+    // revm makes eight frames of 32 KiB at once. Frames are made when they are needed too, and
+    // most of many shards need one or two.
+    machine.frame_stack = FrameStack::new();
+    machine
+}
+
+/// A machine between two blocks, when it may change threads: without the frames and the memory of
+/// calls, which may not, and which are cheap to make.
+pub struct Parked<D: Database> {
+    cfg: CfgEnv,
+    journal: Journal<D>,
+    instruction: EthInstructions<EthInterpreter, MainnetContext<D>>,
+    precompiles: EthPrecompiles,
+}
+
+impl<D: Database> Parked<D> {
+    /// What is left of a machine when it has nothing to do.
+    pub fn new(machine: Machine<D>) -> Parked<D> {
+        Parked {
+            cfg: machine.ctx.cfg,
+            journal: machine.ctx.journaled_state,
+            instruction: machine.instruction,
+            precompiles: machine.precompiles,
+        }
+    }
+
+    /// The machine again. It must be given a block.
+    pub fn unpark(self) -> Machine<D> {
+        let ctx = Context {
+            block: BlockEnv::default(),
+            tx: TxEnv::default(),
+            cfg: self.cfg,
+            journaled_state: self.journal,
+            chain: (),
+            local: LocalContext::default(),
+            error: Ok(()),
+        };
+        let mut machine = Machine::new(ctx, self.instruction, self.precompiles);
+        machine.frame_stack = FrameStack::new();
+        machine
+    }
+
+    /// What it reads from.
+    pub fn database(&self) -> &D {
+        &self.journal.database
+    }
+
+    pub fn database_mut(&mut self) -> &mut D {
+        &mut self.journal.database
+    }
 }
 
 fn world<D: Database>(rules: &Rules, chain_id: u64, database: D) -> MainnetContext<D> {

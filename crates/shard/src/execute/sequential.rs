@@ -1,7 +1,9 @@
 //! What comes of executing transactions one after the other?
 //!
 //! One machine lives as long as the shard: a new one per transaction is 1.4 to 2.3 times slower.
-//! Its journal collects what all transactions of a block change, and is read once, at the end.
+//! Between blocks it is parked, without frames and memory, so that it takes little and may change
+//! workers. Its journal collects what all transactions of a block change, and is read once, at the
+//! end.
 //!
 //! Determinism is per sequence of blocks: the same transactions in the same order under the same
 //! contexts give the same bytes. Where a batch is cut (by the block's limits or by
@@ -23,12 +25,14 @@ use crate::{
     config::Rules,
     execute::{
         BlockContext, DropReason, ExecuteError, Executed,
-        evm::{self, Machine, Verdict},
+        evm::{self, Machine, Parked, Verdict},
     },
     state::{StateReader, cache::Cache},
     store::StoreError,
     transaction::{SharedTransaction, Transaction},
 };
+
+const BETWEEN: &str = "a machine is parked between calls";
 
 /// No transaction costs less: with less gas left, a block is full.
 const GAS_MIN: u64 = 21_000;
@@ -37,7 +41,8 @@ const GAS_MIN: u64 = 21_000;
 pub struct Executor {
     rules: Rules,
     chain_id: u64,
-    machine: Machine<Cache>,
+    /// There is one between calls.
+    parked: Option<Parked<Cache>>,
 }
 
 impl Executor {
@@ -51,10 +56,11 @@ impl Executor {
     ) -> Executor {
         let chain_id = rules.chain_id(shard);
         let machine = evm::machine(rules, chain_id, Cache::new(reader, entries_max));
-        Executor { rules: rules.clone(), chain_id, machine }
+        Executor { rules: rules.clone(), chain_id, parked: Some(Parked::new(machine)) }
     }
 
-    /// Executes what fits a block, in order, and takes it as the state for the next one.
+    /// Executes what fits a block, in order, and takes it as the state for the next one. If that
+    /// block is not to be, [`Executor::clear`] before anything else is executed.
     ///
     /// `keep_going` is asked after each transaction: with `false` the rest is left. One is always
     /// tried, so that whoever asks again gets on.
@@ -64,33 +70,13 @@ impl Executor {
     pub fn execute(
         &mut self,
         context: &BlockContext,
-        mut batch: Vec<SharedTransaction>,
+        batch: Vec<SharedTransaction>,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<Executed, ExecuteError> {
-        let mut panicked = Vec::new();
-        loop {
-            let mut at = None;
-            let attempt = catch_unwind(AssertUnwindSafe(|| {
-                self.attempt(context, &batch, keep_going, &mut at)
-            }));
-            match attempt {
-                Ok(Ok(mut executed)) => {
-                    executed.dropped.append(&mut panicked);
-                    return Ok(executed);
-                }
-                Ok(Err(error)) => {
-                    self.renew();
-                    return Err(error);
-                }
-                Err(payload) => {
-                    self.renew();
-                    let what = message(payload.as_ref());
-                    let Some(at) = at else { return Err(ExecuteError::Fault(what)) };
-                    // What it left behind can not be trusted. The others do it again without it.
-                    panicked.push((batch.remove(at), DropReason::Panicked(what)));
-                }
-            }
-        }
+        let mut machine = self.parked.take().expect(BETWEEN).unpark();
+        let executed = self.execute_on(&mut machine, context, batch, keep_going);
+        self.parked = Some(Parked::new(machine));
+        executed
     }
 
     /// Blocks up to this height are committed, and the reader knows them.
@@ -103,33 +89,60 @@ impl Executor {
         self.cache_mut().clear();
     }
 
-    /// Gives back the memory that the machine has grown by: a deep stack of calls leaves 32 KiB
-    /// for each. For a shard that goes idle.
-    pub fn release(&mut self) {
-        let cache = self.take_cache();
-        self.machine = evm::machine(&self.rules, self.chain_id, cache);
-    }
-
     /// The state, with what was executed and not committed.
     pub fn cache(&self) -> &Cache {
-        &self.machine.ctx.journaled_state.database
+        self.parked.as_ref().expect(BETWEEN).database()
     }
 
     /// The same, for another executor that takes a block of this shard.
     pub fn cache_mut(&mut self) -> &mut Cache {
-        &mut self.machine.ctx.journaled_state.database
+        self.parked.as_mut().expect(BETWEEN).database_mut()
+    }
+
+    /// Tries until no transaction panics.
+    fn execute_on(
+        &self,
+        machine: &mut Machine<Cache>,
+        context: &BlockContext,
+        mut batch: Vec<SharedTransaction>,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<Executed, ExecuteError> {
+        let mut panicked = Vec::new();
+        loop {
+            let mut at = None;
+            let attempt = catch_unwind(AssertUnwindSafe(|| {
+                self.attempt(machine, context, &batch, keep_going, &mut at)
+            }));
+            match attempt {
+                Ok(Ok(mut executed)) => {
+                    executed.dropped.append(&mut panicked);
+                    return Ok(executed);
+                }
+                Ok(Err(error)) => {
+                    self.renew(machine);
+                    return Err(error);
+                }
+                Err(payload) => {
+                    self.renew(machine);
+                    let what = message(payload.as_ref());
+                    let Some(at) = at else { return Err(ExecuteError::Fault(what)) };
+                    // What it left behind can not be trusted. The others do it again without it.
+                    panicked.push((batch.remove(at), DropReason::Panicked(what)));
+                }
+            }
+        }
     }
 
     /// One try at the whole batch. `at` is the transaction that is being executed.
     fn attempt(
-        &mut self,
+        &self,
+        machine: &mut Machine<Cache>,
         context: &BlockContext,
         batch: &[SharedTransaction],
         keep_going: &mut dyn FnMut() -> bool,
         at: &mut Option<usize>,
     ) -> Result<Executed, ExecuteError> {
         let rules = &self.rules;
-        let machine = &mut self.machine;
         machine.ctx.journaled_state.database.begin(context);
         machine.set_block(evm::block_env(rules, context));
         evm::system_calls(machine, rules, context)?;
@@ -152,16 +165,12 @@ impl Executor {
     /// A machine and a cache that no failure has touched. What uncommitted blocks have written
     /// stays: the cache takes it whole, at the end of a block, and nobody else has it.
     #[cold]
-    fn renew(&mut self) {
-        let mut cache = self.take_cache();
-        cache.forget_committed();
-        self.machine = evm::machine(&self.rules, self.chain_id, cache);
-    }
-
-    fn take_cache(&mut self) -> Cache {
-        let cache = self.cache_mut();
+    fn renew(&self, machine: &mut Machine<Cache>) {
+        let cache = &mut machine.ctx.journaled_state.database;
         let empty = cache.emptied();
-        mem::replace(cache, empty)
+        let mut cache = mem::replace(cache, empty);
+        cache.forget_committed();
+        *machine = evm::machine(&self.rules, self.chain_id, cache);
     }
 }
 

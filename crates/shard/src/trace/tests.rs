@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, TxKind, U256, keccak256};
 use alloy_rpc_types_trace::geth::{
     CallConfig, GethDefaultTracingOptions, PreStateConfig, PreStateFrame,
 };
-use revm::primitives::hardfork::SpecId;
+use revm::{bytecode::opcode, primitives::hardfork::SpecId};
 
 use super::*;
 use crate::{
@@ -100,11 +100,20 @@ fn random_blocks_use_the_same_gas_again_under_each_fork() {
 #[test]
 fn the_limits_of_today_do_not_matter_to_a_block_of_yesterday() {
     let rules = Rules::default();
-    let batch = (0..4).map(|nonce| call(&rules, 0, nonce, BURNER, Bytes::new())).collect();
+    // Creates a contract whose code is the block's gas limit.
+    let code = Code::new().op(opcode::GASLIMIT).push(0u64).op(opcode::MSTORE);
+    let limit = code.push(32u64).push(0u64).op(opcode::RETURN).bytes();
+    let mut batch: Vec<_> =
+        (0..3).map(|nonce| call(&rules, 0, nonce, BURNER, Bytes::new())).collect();
+    batch.push(create(&rules, 0, 3, limit));
     let (block, maps) = executed(&rules, batch);
-    let today = Rules { block_gas_limit: 100_000, block_transactions_max: 1, ..rules };
-    let all = traces(&today, &maps).block(&block, &TraceRequest::Flat).unwrap();
+    let today = Rules { block_gas_limit: 100_000, block_transactions_max: 1, ..rules.clone() };
+    let request = TraceRequest::Calls(CallConfig::default());
+    let all = traces(&today, &maps).block(&block, &request).unwrap();
     assert_eq!(all.len(), 4);
+    let Trace::Calls(frame) = &all[3] else { panic!("{all:?}") };
+    let output = frame.output.as_ref().unwrap().as_ref();
+    assert_eq!(output, U256::from(rules.block_gas_limit).to_be_bytes::<32>());
 }
 
 #[test]

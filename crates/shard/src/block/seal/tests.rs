@@ -141,6 +141,16 @@ fn a_block_comes_back_from_its_bytes_whole_and_in_parts() {
 }
 
 #[test]
+fn the_order_in_which_hashes_were_learnt_is_not_in_the_bytes() {
+    let mut block = genesis_block(&Rules::default(), SHARD, &Genesis::default(), None);
+    let hash = |n: u64| (n * 7, keccak256(n.to_be_bytes()));
+    block.environment.hashes = Arc::new((0..100).map(hash).collect());
+    let bytes = block.encode();
+    block.environment.hashes = Arc::new((0..100).rev().map(hash).collect());
+    assert_eq!(block.encode(), bytes);
+}
+
+#[test]
 fn a_change_set_comes_back_from_its_bytes() {
     for fork in [SpecId::SHANGHAI, SpecId::OSAKA] {
         let block = block(&Rules { fork, ..Rules::default() }, &context(1));

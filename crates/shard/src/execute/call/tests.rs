@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::keccak256;
+use alloy_primitives::{Address, B256, Bytes, keccak256};
 use revm::bytecode::opcode as op;
 
 use super::*;
