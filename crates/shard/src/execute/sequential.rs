@@ -99,6 +99,21 @@ impl Executor {
         self.parked.as_mut().expect(BETWEEN).database_mut()
     }
 
+    /// Lends the state to the [other executor](crate::execute::parallel), for one block. Until it
+    /// is back nothing may be executed here.
+    pub fn lend(&mut self) -> Cache {
+        let cache = self.cache_mut();
+        let empty = cache.emptied();
+        mem::replace(cache, empty)
+    }
+
+    /// Takes the state back. Blocks that were committed meanwhile are known to it then; if one could
+    /// not be committed meanwhile, [`Executor::clear`] is to be called now.
+    pub fn take_back(&mut self, cache: Cache) {
+        let meanwhile = mem::replace(self.cache_mut(), cache);
+        self.committed(meanwhile.committed_up_to());
+    }
+
     /// Tries until no transaction panics.
     fn execute_on(
         &self,

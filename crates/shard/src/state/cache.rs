@@ -140,6 +140,11 @@ impl Cache {
         }
     }
 
+    /// The height up to which blocks are committed.
+    pub(crate) fn committed_up_to(&self) -> u64 {
+        self.committed
+    }
+
     /// Forgets everything, uncommitted blocks too: they have failed, and are executed anew.
     pub fn clear(&mut self) {
         self.accounts.clear();

@@ -23,31 +23,36 @@ fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 3] {
     let mut world = World::new(seed);
     let rules = world.rules.clone();
     let chain_id = rules.chain_id(Address::ZERO);
-    let mut one_by_one = Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
-    let mut cache = Cache::new(world.memory.clone(), 1_000);
+    let executor = || Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
+    let (mut one_by_one, mut other) = (executor(), executor());
     let mut counts = [0; 3];
-    for block in 0..3 {
+    for block in 0..4 {
         let context = world.context(block);
         world.learn(one_by_one.cache());
         let batch = world.batch();
         let expected = one_by_one.execute(&context, batch.clone(), &mut || true);
-        let finished = execute(Work { rules: rules.clone(), chain_id, context, batch, cache });
-        match (&expected, &finished.result) {
+        // What the one leaves behind is what the other goes on with, both ways.
+        let found = if block == 2 {
+            other.execute(&context, batch, &mut || true)
+        } else {
+            let (rules, cache) = (rules.clone(), other.lend());
+            let finished = execute(Work { rules, chain_id, context, batch, cache });
+            counts[1] += finished.conflicts;
+            counts[2] += finished.alone;
+            other.take_back(finished.cache);
+            finished.result
+        };
+        let why = format!("seed {seed}, block {block}");
+        match (&expected, &found) {
             (Ok(expected), Ok(found)) => {
-                assert_eq!(expected.included.len(), found.included.len(), "seed {seed}");
                 for (expected, found) in expected.included.iter().zip(&found.included) {
-                    assert_eq!(expected, found, "seed {seed}");
+                    assert_eq!(expected, found, "{why}");
                 }
-                assert_eq!(expected, found, "seed {seed}, block {block}");
+                assert_eq!(expected, found, "{why}");
                 counts[0] += found.included.len();
             }
-            (expected, found) => {
-                assert_eq!(format!("{expected:?}"), format!("{found:?}"), "seed {seed}");
-            }
+            (expected, found) => assert_eq!(format!("{expected:?}"), format!("{found:?}"), "{why}"),
         }
-        counts[1] += finished.conflicts;
-        counts[2] += finished.alone;
-        cache = finished.cache;
     }
     counts
 }

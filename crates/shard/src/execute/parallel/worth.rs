@@ -23,6 +23,14 @@ const CHAIN_MAX: usize = 10;
 const PATIENCE_MAX: u32 = 64;
 
 /// What a shard has learnt about its batches.
+///
+/// ```
+/// use shard::{config::Rules, execute::parallel::Worth};
+///
+/// // Nobody knows how heavy the transactions of this shard are: one by one, and look.
+/// let mut worth = Worth::new();
+/// assert!(!worth.worthwhile(&Rules::default(), &[], 1));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Worth {
     /// Gas per transaction, of late.

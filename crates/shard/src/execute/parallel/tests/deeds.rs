@@ -18,6 +18,7 @@ use crate::{
     execute::{
         ExecuteError, Executed,
         parallel::{Finished, Work, Worth, start},
+        sequential::Executor,
     },
     state::cache::Cache,
     transaction::SharedTransaction,
@@ -164,6 +165,18 @@ fn pool_that_has_stopped_says_so_at_once() {
     pool.shutdown();
     let finished = on_pool(&shared, work, 2);
     assert!(matches!(finished.result, Err(ExecuteError::Fault(_))), "{finished:?}");
+}
+
+#[test]
+fn block_that_is_committed_while_the_state_is_lent_is_committed_when_it_is_back() {
+    let world = World::plain(1, Rules::default());
+    let mut executor = Executor::new(&world.rules, Address::ZERO, world.memory.clone(), 1_000);
+    executor.committed(3);
+    let cache = executor.lend();
+    executor.committed(5);
+    assert_eq!(cache.committed_up_to(), 3);
+    executor.take_back(cache);
+    assert_eq!(executor.cache().committed_up_to(), 5);
 }
 
 #[test]
