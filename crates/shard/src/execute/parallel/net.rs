@@ -30,6 +30,8 @@ pub(super) struct Net {
 struct Entry {
     before: Option<Account>,
     after: Standing,
+    /// Which of its slots were changed.
+    slots: Vec<U256>,
 }
 
 /// One value that a transaction has seen.
@@ -50,11 +52,10 @@ impl Net {
         self.slots.get(&SlotKey { address, slot }).map(|(_, after)| *after)
     }
 
-    /// All slots of an account that were changed. It looks at all of all accounts: for those that
-    /// go with their storage, which is rare.
+    /// All slots of an account that were changed.
     pub(super) fn slots(&self, address: Address) -> impl Iterator<Item = (U256, U256)> {
-        let slots = self.slots.iter().filter(move |(key, _)| key.address == address);
-        slots.map(|(key, (_, after))| (key.slot, *after))
+        let slots = self.accounts.get(&address).into_iter().flat_map(|entry| &entry.slots);
+        slots.map(move |slot| (*slot, self.slots[&SlotKey { address, slot: *slot }].1))
     }
 
     /// Whether a transaction that has seen all this would see the same now.
@@ -75,13 +76,24 @@ impl Net {
     /// Now this has changed too. It was made from the state as it stands.
     pub(super) fn absorb(&mut self, effects: Vec<Effect>) {
         for Effect { address, before, after, slots } in effects {
-            match self.accounts.entry(address) {
-                hash_map::Entry::Occupied(entry) => entry.into_mut().after = after,
-                hash_map::Entry::Vacant(entry) => drop(entry.insert(Entry { before, after })),
-            }
+            let entry = match self.accounts.entry(address) {
+                hash_map::Entry::Occupied(entry) => {
+                    let entry = entry.into_mut();
+                    entry.after = after;
+                    entry
+                }
+                hash_map::Entry::Vacant(entry) => {
+                    entry.insert(Entry { before, after, slots: Vec::new() })
+                }
+            };
             for SlotChange { slot, before, after } in slots {
-                let key = SlotKey { address, slot };
-                self.slots.entry(key).or_insert((before, after)).1 = after;
+                match self.slots.entry(SlotKey { address, slot }) {
+                    hash_map::Entry::Occupied(entry) => entry.into_mut().1 = after,
+                    hash_map::Entry::Vacant(vacant) => {
+                        vacant.insert((before, after));
+                        entry.slots.push(slot);
+                    }
+                }
             }
         }
     }
@@ -102,7 +114,7 @@ impl Net {
             hash_map::Entry::Vacant(entry) => {
                 let after = before()?;
                 let before = after.as_ref().map(account_of);
-                entry.insert(Entry { before, after })
+                entry.insert(Entry { before, after, slots: Vec::new() })
             }
         };
         let empty = || AccountInfo::new(U256::ZERO, 0, KECCAK_EMPTY, Bytecode::default());
@@ -115,21 +127,14 @@ impl Net {
 
     /// What has changed in all, in order.
     pub(super) fn into_changes(self) -> ChangeSet {
-        let mut slots: Vec<_> = self.slots.into_iter().collect();
-        slots.retain(|(_, (before, after))| before != after);
-        slots.sort_unstable_by_key(|(key, _)| (key.address, key.slot));
-        let mut accounts: Vec<_> = self.accounts.into_iter().collect();
-        accounts.sort_unstable_by_key(|(address, _)| *address);
-
         let mut set = ChangeSet::default();
-        let mut slots = slots.into_iter().peekable();
-        for (address, Entry { before, after }) in accounts {
-            let mut own = Vec::new();
-            while let Some((key, (before, after))) =
-                slots.next_if(|(key, _)| key.address == address)
-            {
-                own.push(SlotChange { slot: key.slot, before, after });
-            }
+        for (address, Entry { before, after, slots }) in self.accounts {
+            let change = |slot| {
+                let (before, after) = self.slots[&SlotKey { address, slot }];
+                (before != after).then_some(SlotChange { slot, before, after })
+            };
+            let mut own: Vec<_> = slots.into_iter().filter_map(change).collect();
+            own.sort_unstable_by_key(|change| change.slot);
             let now = after.as_ref().map(account_of);
             if before == now && own.is_empty() {
                 continue;
@@ -142,6 +147,7 @@ impl Net {
             }
             set.accounts.push(AccountChange { address, before, after: now, slots: own });
         }
+        set.accounts.sort_unstable_by_key(|change| change.address);
         set.codes.sort_unstable_by_key(|(hash, _)| *hash);
         set.codes.dedup_by_key(|(hash, _)| *hash);
         set
