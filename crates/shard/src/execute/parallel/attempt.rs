@@ -96,8 +96,7 @@ impl Runner {
     }
 
     /// Tries a transaction on what the others have done so far.
-    pub(super) fn speculate(&mut self, at: u32) -> Attempt {
-        let common = Arc::clone(&self.state().common);
+    pub(super) fn speculate(&mut self, common: &Arc<Common>, at: u32) -> Attempt {
         let transaction = &common.batch[at as usize];
         if evm::refuse(&common.rules, transaction).is_some() {
             // Whoever commits sees that too.
@@ -113,7 +112,7 @@ impl Runner {
         }));
         let Ok(run) = run else {
             // It may be that a guess made no sense. Who commits will know.
-            *self = Runner::new(&common);
+            *self = Runner::new(common);
             return Attempt { told: Told::default(), came: Came::Unclear };
         };
         let mut state = self.machine.finalize();
@@ -121,7 +120,7 @@ impl Runner {
             // What it had before is certain only when all before it are committed.
             Ok(result) => match effects(&mut state, |_| Err(())) {
                 Ok(effects) => {
-                    let receipt = receipt(&common, at, result);
+                    let receipt = receipt(common, at, result);
                     Came::Included { receipt, effects, fee: fees.fee.get() }
                 }
                 Err(()) => Came::Unclear,

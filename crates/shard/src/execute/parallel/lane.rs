@@ -60,11 +60,12 @@ impl Lane {
             self.bring(&common, at, attempt, cx);
         }
         let mut runner = Runner::new(&common);
+        let simulated = cx.turn().handle().is_simulated();
         loop {
             match self.run.schedule.next() {
                 Task::Speculate(at) => {
-                    let attempt = runner.speculate(at);
-                    if cx.turn().handle().is_simulated() {
+                    let attempt = runner.speculate(&common, at);
+                    if simulated {
                         // Real ones take their time, and others do something meanwhile.
                         cx.simulate(Duration::from_nanos(attempt.gas()));
                         self.kept = Some((at, attempt));
