@@ -29,7 +29,7 @@ const PATIENCE_MAX: u32 = 64;
 ///
 /// // Nobody knows how heavy the transactions of this shard are: one by one, and look.
 /// let mut worth = Worth::new();
-/// assert!(!worth.worthwhile(&Rules::default(), &[], 1));
+/// assert!(!worth.worthwhile(&Rules::default(), &[], || 1));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Worth {
