@@ -177,7 +177,8 @@ impl Load {
 
     fn deploy(&mut self, sender: u64, code: &str) -> (Address, Arc<Transaction>) {
         let at = account(sender).create(self.nonces[sender as usize]);
-        let code = Bytes::from(hex::decode(code.trim()).expect("the file holds hexadecimal digits"));
+        let code =
+            Bytes::from(hex::decode(code.trim()).expect("the file holds hexadecimal digits"));
         (at, self.send(sender, TxKind::Create, 5_000_000, code))
     }
 

@@ -14,7 +14,7 @@ mod throughput;
 
 use std::process::ExitCode;
 
-use benches::{Args, Line, shard};
+use benches::{Args, Line, report::median, shard};
 
 /// How we are called in the tables.
 const OURS: &str = "shiftwork";
@@ -55,4 +55,8 @@ fn run(args: &Args) -> Result<Vec<Line>, String> {
         return Ok(Vec::new());
     }
     Ok(measure(args))
+}
+
+fn middle(samples: impl IntoIterator<Item = f64>) -> f64 {
+    median(&mut samples.into_iter().collect::<Vec<f64>>())
 }

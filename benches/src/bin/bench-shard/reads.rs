@@ -5,13 +5,12 @@ use std::time::Instant;
 use alloy_primitives::map::HashMap;
 use benches::{
     Args, Line,
-    report::median,
     shard::{Kind, account, config},
 };
 use shard::state::StateReader;
 
 use crate::{
-    OURS,
+    OURS, middle,
     ours::{Ours, Place, address, batches, directory, loads},
 };
 
@@ -32,7 +31,7 @@ pub(crate) fn reads(args: &Args) -> Vec<Line> {
             (0..times).for_each(&mut read);
             start.elapsed().as_secs_f64() * 1e9 / times as f64
         });
-        median(samples.collect())
+        middle(samples)
     };
     let times = count.min(100_000);
     let balance = per(
@@ -84,5 +83,5 @@ pub(crate) fn reopen(args: &Args) -> Vec<Line> {
         again.end();
         time
     });
-    vec![Line::new(&args.workload, OURS, "ms", median(times.collect()))]
+    vec![Line::new(&args.workload, OURS, "ms", middle(times))]
 }

@@ -2,13 +2,12 @@
 
 use benches::{
     Args, Line,
-    report::median,
     shard::{Kind, config, throughput},
 };
 use shard::{Config, config::Durability};
 
 use crate::{
-    OURS,
+    OURS, middle,
     ours::{Ours, Place, batches, loads, prepare},
 };
 
@@ -40,7 +39,7 @@ fn seconds(case: &Case) -> f64 {
 
 fn rate(args: &Args, case: &Case) -> Line {
     let rates: Vec<f64> = (0..args.repeats).map(|_| case.count as f64 / seconds(case)).collect();
-    let line = Line::new(&args.workload, OURS, "tx/s", median(rates));
+    let line = Line::new(&args.workload, OURS, "tx/s", middle(rates));
     line.with("items", case.count as f64).with("workers", case.workers as f64)
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn storage_cost(args: &Args) -> Vec<Line> {
     let (synced, memory) =
         (case(Place::Disk, Durability::Sync), case(Place::Memory, Durability::None));
     let costs = (0..args.repeats).map(|_| (seconds(&synced) - seconds(&memory)) / count as f64);
-    let cost = median(costs.map(|cost| cost * 1e6).collect());
+    let cost = middle(costs.map(|cost| cost * 1e6));
     vec![Line::new(&args.workload, OURS, "us/tx", cost).with("items", count as f64)]
 }
 
@@ -94,7 +93,7 @@ pub(crate) fn accounts(args: &Args) -> Vec<Line> {
         })
         .collect();
     ours.end();
-    vec![Line::new(&args.workload, OURS, "tx/s", median(rates)).with("items", count as f64)]
+    vec![Line::new(&args.workload, OURS, "tx/s", middle(rates)).with("items", count as f64)]
 }
 
 /// The executor on several workers beside the one by one: swaps with and without conflicts.
@@ -110,7 +109,6 @@ pub(crate) fn parallel(args: &Args) -> Vec<Line> {
     };
     let (with, without) = (case(true), case(false));
     let ratios = (0..args.repeats).map(|_| seconds(&without) / seconds(&with));
-    let ratio = median(ratios.collect());
+    let ratio = middle(ratios);
     vec![Line::new(&args.workload, OURS, "times one by one", ratio).with("items", count as f64)]
 }
-

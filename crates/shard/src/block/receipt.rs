@@ -3,7 +3,10 @@
 use alloy_consensus::{
     Eip658Value, Receipt as EthereumReceipt, ReceiptEnvelope, ReceiptWithBloom, TxType,
 };
-use alloy_primitives::{B256, Bloom};
+use alloy_primitives::{
+    B256, Bloom, Log, keccak256,
+    map::{AddressMap, B256Map},
+};
 use alloy_rlp::{Encodable, Header};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 
@@ -32,12 +35,37 @@ impl Receipt {
 /// is large, and each filter is made once.
 pub(crate) fn receipts_root(included: &[(SharedTransaction, Receipt)]) -> (B256, Bloom) {
     let mut all = Bloom::ZERO;
+    let mut hashes = Hashes::default();
     let root = ordered_trie_root_with_encoder(included, |(transaction, receipt), out| {
-        let bloom = receipt.bloom();
+        let bloom = hashes.bloom(&receipt.logs);
         all.accrue_bloom(&bloom);
         encode(transaction.envelope().tx_type(), receipt, &bloom, out);
     });
     (root, all)
+}
+
+/// The hashes of what the logs of a block name. Most name the same contract and event, and many the
+/// same accounts, and a hash takes longer than all else about a filter.
+#[derive(Default)]
+struct Hashes {
+    addresses: AddressMap<B256>,
+    topics: B256Map<B256>,
+}
+
+impl Hashes {
+    fn bloom(&mut self, logs: &[Log]) -> Bloom {
+        let mut bloom = Bloom::ZERO;
+        for log in logs {
+            let hash = self.addresses.entry(log.address).or_insert_with_key(|it| keccak256(it));
+            bloom.m3_2048_hashed(hash);
+            for topic in log.topics() {
+                bloom.m3_2048_hashed(
+                    self.topics.entry(*topic).or_insert_with_key(|it| keccak256(it)),
+                );
+            }
+        }
+        bloom
+    }
 }
 
 /// The bytes of EIP-2718.

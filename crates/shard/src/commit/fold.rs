@@ -91,8 +91,8 @@ impl Fold<'_> {
     fn block(&mut self, shard: ShardIndex, new: &NewBlock) {
         let block = &new.block;
         let number = block.number();
-        self.put(Table::Blocks, keys::number(shard, number), new.body.to_vec());
-        self.put(Table::Changes, keys::number(shard, number), new.changes.to_vec());
+        self.put(Table::Blocks, keys::number(shard, number), block.encode());
+        self.put(Table::Changes, keys::number(shard, number), block.changes.encode());
         let at = number.to_be_bytes();
         self.put(Table::BlockHashes, keys::hash(shard, block.hash), at.to_vec());
         for (position, transaction) in block.transactions.iter().enumerate() {

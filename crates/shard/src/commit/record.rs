@@ -12,7 +12,7 @@
 //! Numbers are big-endian, as in the tables' keys. A record says what happened; what becomes of it
 //! in the tables is the fold's business, so that the log knows no tables.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::{Address, B256, Bytes};
 
@@ -52,24 +52,36 @@ pub(crate) enum What {
     Block(Arc<NewBlock>),
 }
 
-/// A block on its way to the disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A block on its way to the disk, and then until it is in the tables.
+#[derive(Debug)]
 pub(crate) struct NewBlock {
     pub(crate) block: Arc<Block>,
-    /// Its bytes as the tables have them.
-    pub(crate) body: Bytes,
-    /// Its change set's bytes.
-    pub(crate) changes: Bytes,
     /// Nodes of the state trie that it wrote or removed.
     pub(crate) nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Body and change set in bytes, made by the worker that made the block. Only the log needs
+    /// them, so they are gone after that: a whole epoch of blocks is in memory.
+    bytes: Mutex<Option<(Vec<u8>, Vec<u8>)>>,
 }
 
 impl NewBlock {
     pub(crate) fn new(block: Block, nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> NewBlock {
-        let (body, changes) = (block.encode().into(), block.changes.encode().into());
-        NewBlock { block: Arc::new(block), body, changes, nodes }
+        let bytes = Mutex::new(Some((block.encode(), block.changes.encode())));
+        NewBlock { block: Arc::new(block), nodes, bytes }
+    }
+
+    fn take_bytes(&self) -> (Vec<u8>, Vec<u8>) {
+        let taken = self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.unwrap_or_else(|| (self.block.encode(), self.block.changes.encode()))
     }
 }
+
+impl PartialEq for NewBlock {
+    fn eq(&self, other: &NewBlock) -> bool {
+        self.block == other.block && self.nodes == other.nodes
+    }
+}
+
+impl Eq for NewBlock {}
 
 impl Record {
     /// Appends its bytes.
@@ -96,7 +108,8 @@ impl Record {
             What::Block(new) => {
                 head(BLOCK);
                 into.extend_from_slice(&new.block.number().to_be_bytes());
-                for part in [&new.body, &new.changes] {
+                let (body, changes) = new.take_bytes();
+                for part in [&body, &changes] {
                     length(into, part.len());
                     into.extend_from_slice(part);
                 }
@@ -143,8 +156,7 @@ impl Record {
 
 fn block(rest: &mut Rest<'_>) -> Result<NewBlock, StoreError> {
     let number = rest.u64()?;
-    let body = Bytes::copy_from_slice(rest.part()?);
-    let changes = Bytes::copy_from_slice(rest.part()?);
+    let (body, changes) = (rest.part()?, rest.part()?);
     let mut nodes = Vec::new();
     for _ in 0..rest.u32()? {
         let key = rest.part()?.to_vec();
@@ -154,11 +166,11 @@ fn block(rest: &mut Rest<'_>) -> Result<NewBlock, StoreError> {
         };
         nodes.push((key, value));
     }
-    let block = Block::decode(&body, Arc::new(ChangeSet::decode(&changes)?))?;
+    let block = Block::decode(body, Arc::new(ChangeSet::decode(changes)?))?;
     if block.number() != number {
         return Err(corrupt("a block under another number than its own"));
     }
-    Ok(NewBlock { block: Arc::new(block), body, changes, nodes })
+    Ok(NewBlock { block: Arc::new(block), nodes, bytes: Mutex::default() })
 }
 
 fn length(into: &mut Vec<u8>, length: usize) {

@@ -84,17 +84,6 @@ impl Executor {
         self.cache_mut().committed(height);
     }
 
-    /// Lends the state, for another executor that takes a block of this shard.
-    pub fn lend(&mut self) -> Cache {
-        let empty = self.cache().emptied();
-        std::mem::replace(self.cache_mut(), empty)
-    }
-
-    /// Takes back what was lent.
-    pub fn take_back(&mut self, cache: Cache) {
-        *self.cache_mut() = cache;
-    }
-
     /// Forgets what was executed and not committed.
     pub fn clear(&mut self) {
         self.cache_mut().clear();
@@ -108,6 +97,21 @@ impl Executor {
     /// The same, for another executor that takes a block of this shard.
     pub fn cache_mut(&mut self) -> &mut Cache {
         self.parked.as_mut().expect(BETWEEN).database_mut()
+    }
+
+    /// Lends the state to the [other executor](crate::execute::parallel), for one block. Until it
+    /// is back nothing may be executed here.
+    pub fn lend(&mut self) -> Cache {
+        let cache = self.cache_mut();
+        let empty = cache.emptied();
+        mem::replace(cache, empty)
+    }
+
+    /// Takes the state back. Blocks that were committed meanwhile are known to it then; if one could
+    /// not be committed meanwhile, [`Executor::clear`] is to be called now.
+    pub fn take_back(&mut self, cache: Cache) {
+        let meanwhile = mem::replace(self.cache_mut(), cache);
+        self.committed(meanwhile.committed_up_to());
     }
 
     /// Tries until no transaction panics.

@@ -140,6 +140,11 @@ impl Cache {
         }
     }
 
+    /// The height up to which blocks are committed.
+    pub(crate) fn committed_up_to(&self) -> u64 {
+        self.committed
+    }
+
     /// Forgets everything, uncommitted blocks too: they have failed, and are executed anew.
     pub fn clear(&mut self) {
         self.accounts.clear();
@@ -156,7 +161,19 @@ impl Cache {
         Cache::new(Arc::clone(&self.reader), self.entries_max)
     }
 
-    /// The account with its code, for those to whom the cache is lent and who share it.
+    /// The account, if it is at hand, for those to whom the cache is lent and who share it.
+    #[inline]
+    pub(crate) fn account_at_hand(&self, address: Address) -> Option<&Option<AccountInfo>> {
+        self.accounts.get(&address).map(|entry| &entry.value)
+    }
+
+    /// The slot, if it is at hand.
+    #[inline]
+    pub(crate) fn slot_at_hand(&self, address: Address, slot: U256) -> Option<U256> {
+        self.slots.get(&(address, slot)).map(|entry| entry.value)
+    }
+
+    /// The account with its code, wherever it is.
     pub(crate) fn account_shared(
         &self,
         address: Address,
@@ -175,7 +192,7 @@ impl Cache {
         Ok(Some(AccountInfo::new(account.balance, account.nonce, account.code_hash, code)))
     }
 
-    /// What those have asked for to whom it was lent, as it was at the beginning of the block.
+    /// What those have read to whom it was lent, as it was at the beginning of the block.
     pub(crate) fn returned(
         &mut self,
         accounts: impl IntoIterator<Item = (Address, Option<AccountInfo>)>,

@@ -96,8 +96,7 @@ impl Runner {
     }
 
     /// Tries a transaction on what the others have done so far.
-    pub(super) fn speculate(&mut self, at: u32) -> Attempt {
-        let common = Arc::clone(&self.state().common);
+    pub(super) fn speculate(&mut self, common: &Arc<Common>, at: u32) -> Attempt {
         let transaction = &common.batch[at as usize];
         if evm::refuse(&common.rules, transaction).is_some() {
             // Whoever commits sees that too.
@@ -113,15 +112,15 @@ impl Runner {
         }));
         let Ok(run) = run else {
             // It may be that a guess made no sense. Who commits will know.
-            *self = Runner::new(&common);
+            *self = Runner::new(common);
             return Attempt { told: Told::default(), came: Came::Unclear };
         };
-        let state = self.machine.finalize();
+        let mut state = self.machine.finalize();
         let came = match run {
             // What it had before is certain only when all before it are committed.
-            Ok(result) => match effects(state, |_| Err(())) {
+            Ok(result) => match effects(&mut state, |_| Err(())) {
                 Ok(effects) => {
-                    let receipt = receipt(&common, at, result);
+                    let receipt = receipt(common, at, result);
                     Came::Included { receipt, effects, fee: fees.fee.get() }
                 }
                 Err(()) => Came::Unclear,
@@ -130,6 +129,9 @@ impl Runner {
             Err(Verdict::Leave) => Came::Left,
             Err(Verdict::Fail(_)) => Came::Unclear,
         };
+        // The table has the right size for the next one.
+        state.clear();
+        self.machine.ctx.journaled_state.state = state;
         Attempt { told: self.state().take_told(), came }
     }
 
@@ -203,8 +205,12 @@ fn receipt(common: &Common, at: u32, result: ExecutionResult) -> Receipt {
     evm::receipt(&common.rules, &common.context, &common.batch[at as usize], result, 0)
 }
 
-fn settled_effects(common: &Common, net: &Net, state: EvmState) -> Result<Vec<Effect>, StoreError> {
-    effects(state, |address| Settled { common, net }.slots(address))
+fn settled_effects(
+    common: &Common,
+    net: &Net,
+    mut state: EvmState,
+) -> Result<Vec<Effect>, StoreError> {
+    effects(&mut state, |address| Settled { common, net }.slots(address))
 }
 
 /// Ethereum's handling of a transaction, but for the fee of the beneficiary: where the transaction

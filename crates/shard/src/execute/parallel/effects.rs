@@ -5,7 +5,7 @@ use revm::state::{AccountInfo, EvmState, EvmStorage, EvmStorageSlot};
 
 use crate::{
     block::{Account, SlotChange},
-    execute::parallel::versions::{Standing, Versions},
+    execute::parallel::versions::{SlotKey, Standing, Versions},
 };
 
 /// One account that a transaction has changed, itself or some of its slots.
@@ -22,14 +22,14 @@ pub(super) fn account_of(info: &AccountInfo) -> Account {
     Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash }
 }
 
-/// What the journal of a single transaction says that it has changed. `slots` gives all slots of
+/// What the journal of a single transaction says that it has changed. It is empty afterwards. `slots` gives all slots of
 /// an account before it: it is asked for one that is gone or was made anew where there was one.
 pub(super) fn effects<E>(
-    state: EvmState,
+    state: &mut EvmState,
     slots: impl Fn(Address) -> Result<Vec<(U256, U256)>, E>,
 ) -> Result<Vec<Effect>, E> {
     let mut effects = Vec::with_capacity(state.len());
-    for (address, account) in state {
+    for (address, account) in state.drain() {
         if !account.is_touched() && !account.is_selfdestructed() {
             continue;
         }
@@ -78,7 +78,8 @@ impl Versions {
                 self.write_account(effect.address, place, effect.after.clone());
             }
             for change in &effect.slots {
-                self.write_slot(effect.address, change.slot, place, change.after);
+                let key = SlotKey { address: effect.address, slot: change.slot };
+                self.write_slot(key, place, change.after);
             }
         }
     }
@@ -88,7 +89,7 @@ impl Versions {
         for effect in effects {
             self.unwrite_account(effect.address, place);
             for change in &effect.slots {
-                self.unwrite_slot(effect.address, change.slot, place);
+                self.unwrite_slot(SlotKey { address: effect.address, slot: change.slot }, place);
             }
         }
     }

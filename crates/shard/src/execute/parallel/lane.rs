@@ -60,11 +60,12 @@ impl Lane {
             self.bring(&common, at, attempt, cx);
         }
         let mut runner = Runner::new(&common);
+        let simulated = cx.turn().handle().is_simulated();
         loop {
             match self.run.schedule.next() {
                 Task::Speculate(at) => {
-                    let attempt = runner.speculate(at);
-                    if cx.turn().handle().is_simulated() {
+                    let attempt = runner.speculate(&common, at);
+                    if simulated {
                         // Real ones take their time, and others do something meanwhile.
                         cx.simulate(Duration::from_nanos(attempt.gas()));
                         self.kept = Some((at, attempt));
@@ -157,8 +158,10 @@ impl Run {
         let Some(Ending { common, done }) = ending else { return };
         let common = Arc::into_inner(common).expect("each lane gives it back before it leaves");
         let Common { mut cache, versions, context, .. } = common;
-        let (accounts, slots) = versions.into_base();
-        cache.returned(accounts, slots);
+        let base = versions.into_base();
+        let slots = base.slots.into_iter();
+        let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
+        cache.returned(base.accounts, slots);
         let (conflicts, alone, result) = match left {
             Left::Whole(frontier) => (frontier.conflicts, frontier.alone, frontier.finish()),
             Left::Broken => {

@@ -20,8 +20,8 @@
 //! 4. Where guesses fail too often, the rest is executed one by one.
 //! 5. No lane ever waits. One that finds nothing to do ends; the last that ends calls back.
 //!
-//! There is no lock-free code here: per transaction some thirty short locks are taken, of which
-//! hardly any is ever contended.
+//! But for a bitmap of hints there is no lock-free code here: the few short locks that a transaction
+//! takes are hardly ever contended.
 
 mod attempt;
 mod effects;

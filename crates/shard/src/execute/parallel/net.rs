@@ -14,20 +14,24 @@ use crate::{
     block::{Account, AccountChange, ChangeSet, SlotChange},
     execute::parallel::{
         effects::{Effect, account_of},
-        versions::{Source, Standing},
+        versions::{SlotKey, Source, Standing},
     },
 };
 
 /// What has changed so far.
 #[derive(Debug, Default)]
-pub(super) struct Net(HashMap<Address, Entry>);
+pub(super) struct Net {
+    accounts: HashMap<Address, Entry>,
+    /// Before and after.
+    slots: HashMap<SlotKey, (U256, U256)>,
+}
 
 #[derive(Debug)]
 struct Entry {
     before: Option<Account>,
     after: Standing,
-    /// Before and after.
-    slots: HashMap<U256, (U256, U256)>,
+    /// Which of its slots were changed.
+    slots: Vec<U256>,
 }
 
 /// One value that a transaction has seen.
@@ -40,18 +44,18 @@ pub(super) enum Read {
 impl Net {
     /// The account, if it was changed or only its slots were.
     pub(super) fn account(&self, address: Address) -> Option<&Standing> {
-        self.0.get(&address).map(|entry| &entry.after)
+        self.accounts.get(&address).map(|entry| &entry.after)
     }
 
     /// The slot, if it was changed.
     pub(super) fn slot(&self, address: Address, slot: U256) -> Option<U256> {
-        Some(self.0.get(&address)?.slots.get(&slot)?.1)
+        self.slots.get(&SlotKey { address, slot }).map(|(_, after)| *after)
     }
 
     /// All slots of an account that were changed.
     pub(super) fn slots(&self, address: Address) -> impl Iterator<Item = (U256, U256)> {
-        let slots = self.0.get(&address).into_iter().flat_map(|entry| &entry.slots);
-        slots.map(|(slot, (_, after))| (*slot, *after))
+        let slots = self.accounts.get(&address).into_iter().flat_map(|entry| &entry.slots);
+        slots.map(move |slot| (*slot, self.slots[&SlotKey { address, slot: *slot }].1))
     }
 
     /// Whether a transaction that has seen all this would see the same now.
@@ -72,18 +76,24 @@ impl Net {
     /// Now this has changed too. It was made from the state as it stands.
     pub(super) fn absorb(&mut self, effects: Vec<Effect>) {
         for Effect { address, before, after, slots } in effects {
-            let entry = match self.0.entry(address) {
+            let entry = match self.accounts.entry(address) {
                 hash_map::Entry::Occupied(entry) => {
                     let entry = entry.into_mut();
                     entry.after = after;
                     entry
                 }
                 hash_map::Entry::Vacant(entry) => {
-                    entry.insert(Entry { before, after, slots: HashMap::default() })
+                    entry.insert(Entry { before, after, slots: Vec::new() })
                 }
             };
             for SlotChange { slot, before, after } in slots {
-                entry.slots.entry(slot).or_insert((before, after)).1 = after;
+                match self.slots.entry(SlotKey { address, slot }) {
+                    hash_map::Entry::Occupied(entry) => entry.into_mut().1 = after,
+                    hash_map::Entry::Vacant(vacant) => {
+                        vacant.insert((before, after));
+                        entry.slots.push(slot);
+                    }
+                }
             }
         }
     }
@@ -99,12 +109,12 @@ impl Net {
         if amount.is_zero() {
             return Ok(());
         }
-        let entry = match self.0.entry(address) {
+        let entry = match self.accounts.entry(address) {
             hash_map::Entry::Occupied(entry) => entry.into_mut(),
             hash_map::Entry::Vacant(entry) => {
                 let after = before()?;
                 let before = after.as_ref().map(account_of);
-                entry.insert(Entry { before, after, slots: HashMap::default() })
+                entry.insert(Entry { before, after, slots: Vec::new() })
             }
         };
         let empty = || AccountInfo::new(U256::ZERO, 0, KECCAK_EMPTY, Bytecode::default());
@@ -118,22 +128,24 @@ impl Net {
     /// What has changed in all, in order.
     pub(super) fn into_changes(self) -> ChangeSet {
         let mut set = ChangeSet::default();
-        for (address, Entry { before, after, slots }) in self.0 {
-            let slots = slots.into_iter().filter(|(_, (before, after))| before != after);
-            let slots = slots.map(|(slot, (before, after))| SlotChange { slot, before, after });
-            let mut slots: Vec<_> = slots.collect();
+        for (address, Entry { before, after, slots }) in self.accounts {
+            let change = |slot| {
+                let (before, after) = self.slots[&SlotKey { address, slot }];
+                (before != after).then_some(SlotChange { slot, before, after })
+            };
+            let mut own: Vec<_> = slots.into_iter().filter_map(change).collect();
+            own.sort_unstable_by_key(|change| change.slot);
             let now = after.as_ref().map(account_of);
-            if before == now && slots.is_empty() {
+            if before == now && own.is_empty() {
                 continue;
             }
-            slots.sort_unstable_by_key(|change| change.slot);
             if let Some(AccountInfo { code_hash, code: Some(code), .. }) = after
                 && code_hash != KECCAK_EMPTY
                 && before.is_none_or(|before| before.code_hash != code_hash)
             {
                 set.codes.push((code_hash, code.original_bytes()));
             }
-            set.accounts.push(AccountChange { address, before, after: now, slots });
+            set.accounts.push(AccountChange { address, before, after: now, slots: own });
         }
         set.accounts.sort_unstable_by_key(|change| change.address);
         set.codes.sort_unstable_by_key(|(hash, _)| *hash);

@@ -21,13 +21,16 @@ use crate::{
         parallel::{
             effects::account_of,
             net::{Net, Read},
-            versions::{OPENING, Standing, Versions},
+            versions::{OPENING, SlotKey, Source, Standing, Versions},
         },
     },
     state::{StateReader, bytecode, cache::Cache},
     store::StoreError,
     transaction::SharedTransaction,
 };
+
+/// As much as a swap reads.
+const READS: usize = 24;
 
 /// What all lanes of a batch read.
 pub(super) struct Common {
@@ -43,13 +46,23 @@ pub(super) struct Common {
 impl Common {
     /// The account as it was before the batch.
     pub(super) fn account_before(&self, address: Address) -> Result<Standing, StoreError> {
-        let read = || self.cache.account_shared(address);
-        Ok(self.versions.account(address, OPENING, read)?.0)
+        Ok(self.account_at(address, OPENING)?.0)
     }
 
     fn slot_before(&self, address: Address, slot: U256) -> Result<U256, StoreError> {
-        let read = || self.cache.storage(address, slot);
-        Ok(self.versions.slot(address, slot, OPENING, read)?.0)
+        Ok(self.slot_at(SlotKey { address, slot }, OPENING)?.0)
+    }
+
+    fn account_at(&self, address: Address, place: u32) -> Result<(Standing, Source), StoreError> {
+        let cache = &self.cache;
+        let at_hand = || cache.account_at_hand(address).cloned();
+        self.versions.account(address, place, at_hand, || cache.account_shared(address))
+    }
+
+    fn slot_at(&self, key: SlotKey, place: u32) -> Result<(U256, Source), StoreError> {
+        let (cache, SlotKey { address, slot }) = (&self.cache, key);
+        let at_hand = || cache.slot_at_hand(address, slot);
+        self.versions.slot(key, place, at_hand, || cache.storage(address, slot))
     }
 }
 
@@ -106,7 +119,11 @@ impl LaneState {
 
     /// What it was asked for since the last time.
     pub(super) fn take_told(&mut self) -> Told {
-        Told { reads: std::mem::take(&mut self.reads), hashes: std::mem::take(&mut self.hashes) }
+        Told {
+            // The next one reads about as much.
+            reads: std::mem::replace(&mut self.reads, Vec::with_capacity(READS)),
+            hashes: std::mem::take(&mut self.hashes),
+        }
     }
 
     fn forget(&mut self) {
@@ -122,8 +139,7 @@ impl Database for LaneState {
         let common = &*self.common;
         match &self.mode {
             Mode::Guesses { place } => {
-                let read = || common.cache.account_shared(address);
-                let (standing, source) = common.versions.account(address, *place, read)?;
+                let (standing, source) = common.account_at(address, *place)?;
                 let seen = standing.as_ref().map(account_of);
                 self.reads.push(Read::Account(address, seen, source));
                 Ok(standing)
@@ -144,8 +160,7 @@ impl Database for LaneState {
         let common = &*self.common;
         match &self.mode {
             Mode::Guesses { place } => {
-                let read = || common.cache.storage(address, slot);
-                let (value, source) = common.versions.slot(address, slot, *place, read)?;
+                let (value, source) = common.slot_at(SlotKey { address, slot }, *place)?;
                 self.reads.push(Read::Slot(address, slot, value, source));
                 Ok(value)
             }

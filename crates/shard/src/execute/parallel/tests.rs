@@ -1,9 +1,10 @@
 //! Is the result that of one by one execution, whatever the batch and whoever runs it?
 
 mod contracts;
+mod deeds;
 mod world;
 
-use std::sync::{Arc, mpsc};
+use std::{sync::mpsc, time::Duration};
 
 use alloy_primitives::Address;
 use job::Pool;
@@ -14,7 +15,7 @@ use crate::execute::sequential::Executor;
 use world::World;
 
 /// Far more than anything here takes.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Executes blocks of a random world in both ways, and compares all of it. Says how many
 /// transactions were included, and how many were executed twice or one by one.
@@ -22,30 +23,36 @@ fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 3] {
     let mut world = World::new(seed);
     let rules = world.rules.clone();
     let chain_id = rules.chain_id(Address::ZERO);
-    let mut one_by_one = Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
-    let mut cache = Cache::new(world.memory.clone(), 1_000);
+    let executor = || Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
+    let (mut one_by_one, mut other) = (executor(), executor());
     let mut counts = [0; 3];
-    for block in 0..3 {
+    for block in 0..4 {
         let context = world.context(block);
+        world.learn(one_by_one.cache());
         let batch = world.batch();
         let expected = one_by_one.execute(&context, batch.clone(), &mut || true);
-        let finished = execute(Work { rules: rules.clone(), chain_id, context, batch, cache });
-        match (&expected, &finished.result) {
+        // What the one leaves behind is what the other goes on with, both ways.
+        let found = if block == 2 {
+            other.execute(&context, batch, &mut || true)
+        } else {
+            let (rules, cache) = (rules.clone(), other.lend());
+            let finished = execute(Work { rules, chain_id, context, batch, cache });
+            counts[1] += finished.conflicts;
+            counts[2] += finished.alone;
+            other.take_back(finished.cache);
+            finished.result
+        };
+        let why = format!("seed {seed}, block {block}");
+        match (&expected, &found) {
             (Ok(expected), Ok(found)) => {
-                assert_eq!(expected.included.len(), found.included.len(), "seed {seed}");
                 for (expected, found) in expected.included.iter().zip(&found.included) {
-                    assert_eq!(expected, found, "seed {seed}");
+                    assert_eq!(expected, found, "{why}");
                 }
-                assert_eq!(expected, found, "seed {seed}, block {block}");
+                assert_eq!(expected, found, "{why}");
                 counts[0] += found.included.len();
             }
-            (expected, found) => {
-                assert_eq!(format!("{expected:?}"), format!("{found:?}"), "seed {seed}");
-            }
+            (expected, found) => assert_eq!(format!("{expected:?}"), format!("{found:?}"), "{why}"),
         }
-        counts[1] += finished.conflicts;
-        counts[2] += finished.alone;
-        cache = finished.cache;
     }
     counts
 }
@@ -60,7 +67,7 @@ fn on_pool(pool: &Pool, work: Work, lanes: usize) -> Finished {
 }
 
 /// In virtual time. Also how much of it passed.
-fn simulated(seed: u64, workers: usize, work: Work) -> (Finished, std::time::Duration) {
+fn simulated(seed: u64, workers: usize, work: Work) -> (Finished, Duration) {
     let mut simulation = Runtime::builder().workers(workers).simulate(seed).expect("it is valid");
     let pool = Pool::on(&simulation.handle());
     let (send, receive) = mpsc::channel();
@@ -98,4 +105,17 @@ fn random_batches_on_real_workers_come_to_the_same_as_one_by_one() {
             compare(seed, |work| on_pool(&pool, work, workers));
         }
     }
+}
+
+/// Executes one batch in both ways, in virtual time on so many workers.
+fn same(world: &World, workers: usize, batch: Vec<SharedTransaction>) -> (Finished, Duration) {
+    let rules = world.rules.clone();
+    let chain_id = rules.chain_id(Address::ZERO);
+    let context = world.context(0);
+    let mut one_by_one = Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
+    let expected = one_by_one.execute(&context, batch.clone(), &mut || true);
+    let cache = Cache::new(world.memory.clone(), 1_000);
+    let (finished, time) = simulated(7, workers, Work { rules, chain_id, context, batch, cache });
+    assert_eq!(format!("{expected:?}"), format!("{:?}", finished.result));
+    (finished, time)
 }

@@ -12,9 +12,9 @@ use crate::{
     transaction::SharedTransaction,
 };
 
-/// What takes less gas is executed sooner than it is handed over. A transfer of tokens takes about
-/// as much.
-const GAS_MIN: u64 = 40_000;
+/// What takes less gas is executed sooner than it is handed over: measured with two workers, the
+/// two ways are equal at about 13 µs a transaction. A transfer of tokens takes less, a swap more.
+const GAS_MIN: u64 = 70_000;
 /// A batch with fewer is done before another worker is awake.
 const TRANSACTIONS_MIN: usize = 16;
 /// Of a batch, so many sixteenths may be of one sender: they run one after the other.
@@ -23,6 +23,14 @@ const CHAIN_MAX: usize = 10;
 const PATIENCE_MAX: u32 = 64;
 
 /// What a shard has learnt about its batches.
+///
+/// ```
+/// use shard::{config::Rules, execute::parallel::Worth};
+///
+/// // Nobody knows how heavy the transactions of this shard are: one by one, and look.
+/// let mut worth = Worth::new();
+/// assert!(!worth.worthwhile(&Rules::default(), &[], || 1));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Worth {
     /// Gas per transaction, of late.

@@ -20,12 +20,6 @@ impl Code {
         self
     }
 
-    pub(super) fn push_address(mut self, address: Address) -> Code {
-        self.0.push(PUSH20);
-        self.0.extend_from_slice(address.as_slice());
-        self
-    }
-
     fn here(self) -> Code {
         self.op(&[JUMPDEST])
     }

@@ -172,6 +172,29 @@ pub(super) fn sender(number: u64) -> Address {
     recover_signer(&signature, message).expect("it was just signed")
 }
 
+/// A transaction of somebody, with a fee for the beneficiary.
+pub(super) fn transaction(from: u64, nonce: u64, to: TxKind, input: Bytes) -> SharedTransaction {
+    let transaction = TxEip1559 {
+        chain_id: Rules::default().chain_id(Address::ZERO),
+        nonce,
+        gas_limit: 300_000,
+        max_fee_per_gas: 5_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        to,
+        value: U256::ZERO,
+        access_list: AccessList::default(),
+        input,
+    };
+    let signature = Signature::new(U256::from(1), U256::from(1), false);
+    let envelope = TxEnvelope::Eip1559(Signed::new_unhashed(transaction, signature));
+    Arc::new(Transaction::from_parts(envelope, Bytes::new(), sender(from), false))
+}
+
+/// A call of somebody.
+pub(super) fn call(from: u64, nonce: u64, to: Address, input: Vec<u8>) -> SharedTransaction {
+    transaction(from, nonce, TxKind::Call(to), input.into())
+}
+
 /// A shard, and those who use it.
 pub(super) struct World {
     pub(super) rules: Rules,
@@ -203,7 +226,7 @@ impl World {
         let senders: Vec<_> = (0..2 + dice.below(12)).map(sender).collect();
         let mut memory = Memory::default();
         for sender in &senders {
-            let poor = dice.one_in(6);
+            let poor = dice.one_in(10);
             memory.put(*sender, if poor { 300_000_000_000_000 } else { RICH }, Bytes::new());
             memory.slots.insert((Does::Token.at(), word(*sender)), U256::from(dice.below(100)));
         }
@@ -218,7 +241,7 @@ impl World {
             let write = contracts::code().push(0).op(&[0x35]).push(0).op(&[0x55]).bytes();
             memory.put(address, 0, write);
         }
-        if dice.one_in(8) {
+        if dice.one_in(4) {
             memory.cursed = Some(Address::repeat_byte(0xdd));
         }
         if dice.one_in(30) {
@@ -238,8 +261,27 @@ impl World {
         World { rules, memory, beneficiary, senders, nonces, favourites, with_base, children, dice }
     }
 
+    /// One without surprises: so many who are rich, all contracts, a beneficiary apart.
+    pub(super) fn plain(senders: u64, rules: Rules) -> World {
+        let mut memory = Memory::default();
+        let senders: Vec<_> = (0..senders).map(sender).collect();
+        senders.iter().for_each(|sender| memory.put(*sender, RICH, Bytes::new()));
+        ALL.iter().for_each(|does| memory.put(does.at(), 0, does.code()));
+        World {
+            rules,
+            memory: Arc::new(memory),
+            beneficiary: Address::repeat_byte(0xbe),
+            nonces: vec![0; senders.len()],
+            senders,
+            favourites: ALL.to_vec(),
+            with_base: false,
+            children: Vec::new(),
+            dice: Dice::new(0),
+        }
+    }
+
     /// The context of the next block but so many.
-    pub(super) fn context(&mut self, after: u64) -> BlockContext {
+    pub(super) fn context(&self, after: u64) -> BlockContext {
         let height = HEIGHT + after;
         let number = if self.with_base { 5_000 } else { height };
         let hashes = (4_990..5_000u64).map(|number| (number, keccak256(number.to_le_bytes())));
@@ -261,33 +303,47 @@ impl World {
         (0..self.dice.below(60)).map(|_| self.transaction()).collect()
     }
 
+    /// What the senders think is what is so.
+    pub(super) fn learn(&mut self, state: &dyn StateReader) {
+        for (sender, nonce) in self.senders.iter().zip(&mut self.nonces) {
+            *nonce = match state.account(*sender) {
+                Ok(Some(account)) => account.nonce,
+                _ => 0,
+            };
+        }
+    }
+
     fn transaction(&mut self) -> SharedTransaction {
         let from = self.dice.below(self.senders.len() as u64);
         let (kind, value, data) = self.deed();
-        let nonce = self.nonce(from as usize);
         let priority = self.dice.of(&[0, 1_000_000, 2_000_000_000, 3_000_000_000]);
-        let gas_limit = match self.dice.below(8) {
-            0 => 30_000,
-            1 => 21_000,
-            2 => 40_000_000,
-            _ => 300_000,
-        };
+        let mut nonce = self.nonces[from as usize];
+        let (mut gas_limit, mut max_fee_per_gas) = (300_000, 5_000_000_000);
+        // Some can not be in the block.
+        match self.dice.below(60) {
+            0 => gas_limit = 21_000 + self.dice.below(20_000),
+            1 => gas_limit = 40_000_000,
+            2 => max_fee_per_gas = 900_000_000,
+            3 => nonce = nonce.saturating_sub(1),
+            4 => nonce += 1,
+            _ => self.nonces[from as usize] += 1,
+        }
         let chain_id = self.rules.chain_id(Address::ZERO);
         let access_list = AccessList(vec![AccessListItem {
             address: Does::Counter.at(),
             storage_keys: vec![B256::ZERO],
         }]);
         let signature = Signature::new(U256::from(1), U256::from(1), false);
-        let max_fee_per_gas = self.dice.of(&[5_000_000_000, 5_000_000_000, 900_000_000]);
         let max_priority_fee_per_gas = priority.min(max_fee_per_gas);
         let envelope = match (self.dice.below(8), kind) {
-            (0, TxKind::Call(to)) => {
+            (0, TxKind::Call(to)) if self.rules.fork.is_enabled_in(SpecId::PRAGUE) => {
+                let by = self.dice.below(self.senders.len() as u64);
                 let authorization = Authorization {
                     chain_id: U256::from(chain_id),
                     address: self.dice.of(&ALL).at(),
-                    nonce: self.dice.below(3),
+                    nonce: self.nonces[by as usize],
                 };
-                let by = self.dice.below(self.senders.len() as u64);
+                self.nonces[by as usize] += 1;
                 let signed = sign_message(key(by), authorization.signature_hash());
                 let authorization = authorization.into_signed(signed.expect("the key is one"));
                 let transaction = TxEip7702 {
@@ -348,19 +404,6 @@ impl World {
         };
         let sender = self.senders[from as usize];
         Arc::new(Transaction::from_parts(envelope, Bytes::new(), sender, false))
-    }
-
-    /// Mostly the right one.
-    fn nonce(&mut self, from: usize) -> u64 {
-        let next = self.nonces[from];
-        match self.dice.below(24) {
-            0 => next.saturating_sub(1),
-            1 => next + 1,
-            _ => {
-                self.nonces[from] += 1;
-                next
-            }
-        }
     }
 
     /// What it is about.
