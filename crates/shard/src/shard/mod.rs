@@ -7,7 +7,8 @@ pub mod trouble;
 
 use std::{
     any::Any,
-    fmt, mem,
+    collections::VecDeque,
+    fmt,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{
@@ -55,7 +56,7 @@ pub(crate) struct Inner {
     pub(crate) view: Arc<View>,
     pool: Mutex<Pool>,
     strand: OnceLock<Strand>,
-    mail: Mutex<Vec<Mail>>,
+    mail: Mutex<VecDeque<Mail>>,
     quarantine: Mutex<Option<String>>,
     /// The log says that it was created.
     durable: AtomicBool,
@@ -130,12 +131,13 @@ impl Inner {
     }
 
     pub(crate) fn send(&self, mail: Mail) {
-        lock(&self.mail).push(mail);
+        lock(&self.mail).push_back(mail);
         self.wake();
     }
 
-    fn take_mail(&self) -> Vec<Mail> {
-        mem::take(&mut *lock(&self.mail))
+    /// One by one: after a panic the others are still there.
+    fn next_mail(&self) -> Option<Mail> {
+        lock(&self.mail).pop_front()
     }
 
     pub(crate) fn quarantine(&self) -> Option<String> {
