@@ -85,9 +85,11 @@ fn a_drop_in_a_shard_whose_creation_was_not_written_can_be_opened_again() {
     config.pool.expiry = HOUR;
     let shards = open(&simulation, &config, &disk);
     disk.fail_syncs(true);
-    let transaction = behind_a_gap(&config, 0);
-    let accepted = shards.accept(shard(0), transaction.clone()).unwrap();
-    assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
+    // The second has taken the place of the first, so it stays though it could not be written.
+    let both = [2 * GWEI, 3 * GWEI].map(|fee| offering(&config, 0, 1, fee));
+    for accepted in both.clone().map(|one| shards.accept(shard(0), one).unwrap()) {
+        assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
+    }
     disk.fail_syncs(false);
     simulation.run_for(2 * HOUR);
     assert_eq!(shards.store_failure(), None);
@@ -96,7 +98,7 @@ fn a_drop_in_a_shard_whose_creation_was_not_written_can_be_opened_again() {
 
     let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
     let dropped = Some(TransactionStatus::Dropped(DropReason::Expired));
-    assert_eq!(status(&shards, &transaction), dropped);
+    assert_eq!(status(&shards, &both[1]), dropped);
 }
 
 #[test]
@@ -163,4 +165,21 @@ fn after_an_error_of_a_read_the_store_is_opened_again_without_a_write() {
     for block in blocks() {
         assert!(block.unwrap().is_some());
     }
+}
+
+#[test]
+fn what_could_not_be_written_can_be_sent_again() {
+    let (mut simulation, disk, config) = (simulation(), SimDisk::new(1), config());
+    let shards = open(&simulation, &config, &disk);
+    disk.fail_syncs(true);
+    let transaction = behind_a_gap(&config, 0);
+    let accepted = shards.accept(shard(0), transaction.clone()).unwrap();
+    assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
+    disk.fail_syncs(false);
+    simulation.run_for(HOUR);
+    assert_eq!(status(&shards, &transaction), None);
+    accept(&mut simulation, &shards, &transaction);
+
+    let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
+    assert!(matches!(status(&shards, &transaction), Some(TransactionStatus::Queued(_))));
 }
