@@ -13,7 +13,7 @@ use shard::{
     Config, Shards, Transaction,
     disk::{SimDisk, Unsynced},
     execute::DropReason,
-    pool::Status,
+    pool::{Refusal, Status},
     shard::TransactionStatus,
     shards::SubmitError,
     store::{DiskStore, Options},
@@ -85,11 +85,9 @@ fn a_drop_in_a_shard_whose_creation_was_not_written_can_be_opened_again() {
     config.pool.expiry = HOUR;
     let shards = open(&simulation, &config, &disk);
     disk.fail_syncs(true);
-    // The second has taken the place of the first, so it stays though it could not be written.
-    let both = [2 * GWEI, 3 * GWEI].map(|fee| offering(&config, 0, 1, fee));
-    for accepted in both.clone().map(|one| shards.accept(shard(0), one).unwrap()) {
-        assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
-    }
+    let transaction = behind_a_gap(&config, 0);
+    let accepted = shards.accept(shard(0), transaction.clone()).unwrap();
+    assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
     disk.fail_syncs(false);
     simulation.run_for(2 * HOUR);
     assert_eq!(shards.store_failure(), None);
@@ -98,7 +96,7 @@ fn a_drop_in_a_shard_whose_creation_was_not_written_can_be_opened_again() {
 
     let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
     let dropped = Some(TransactionStatus::Dropped(DropReason::Expired));
-    assert_eq!(status(&shards, &both[1]), dropped);
+    assert_eq!(status(&shards, &transaction), dropped);
 }
 
 #[test]
@@ -177,8 +175,9 @@ fn what_could_not_be_written_can_be_sent_again() {
     assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
     disk.fail_syncs(false);
     simulation.run_for(HOUR);
-    assert_eq!(status(&shards, &transaction), None);
     accept(&mut simulation, &shards, &transaction);
+    let again = shards.accept(shard(0), transaction.clone()).unwrap_err();
+    assert_eq!(again, SubmitError::Refused(Refusal::AlreadyKnown));
 
     let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
     assert!(matches!(status(&shards, &transaction), Some(TransactionStatus::Queued(_))));

@@ -18,14 +18,14 @@ use std::{
     },
 };
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, map::B256Set};
 use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
     commit::record::{Record, ShardIndex, What},
     events::BlockEvent,
     execute::{DropReason, parallel::Finished},
-    pool::{Dropped, Pool},
+    pool::{self, Dropped, Pool},
     shards::core::Core,
     store::{Epoch, StoreError},
     view::View,
@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     pub(crate) view: Arc<View>,
     pool: Mutex<Pool>,
     strand: OnceLock<Strand>,
+    /// What is in the pool and could not be written to the log.
+    unwritten: Mutex<B256Set>,
     mail: Mutex<VecDeque<Mail>>,
     quarantine: Mutex<Option<String>>,
     /// The log says that it was created.
@@ -92,6 +94,7 @@ impl Inner {
             view,
             pool: Mutex::new(pool),
             strand: OnceLock::new(),
+            unwritten: Mutex::default(),
             mail: Mutex::default(),
             quarantine: Mutex::default(),
             durable: AtomicBool::new(durable),
@@ -204,6 +207,27 @@ impl Inner {
         if let Err(refused) = refused {
             refused.tell();
         }
+    }
+
+    /// The acceptance of a transaction could not be written.
+    pub(crate) fn set_unwritten(&self, hash: B256) {
+        let pool = self.pool();
+        if pool.get(hash).is_none() {
+            return;
+        }
+        let mut unwritten = lock(&self.unwritten);
+        unwritten.insert(hash);
+        if unwritten.len() > pool.len() {
+            // Some of them have left it.
+            unwritten.retain(|hash| pool.get(*hash).is_some());
+        }
+    }
+
+    /// Whether it waits and was not written. From now on it counts as written. One that is being
+    /// executed may be in a block that is on its way: its acceptance must not come after that.
+    pub(crate) fn take_unwritten(&self, pool: &Pool, hash: B256) -> bool {
+        let waits = matches!(pool.status(hash), Some(pool::Status::Queued(_)));
+        waits && lock(&self.unwritten).remove(&hash)
     }
 
     /// The reasons of drops are in the log, or could not be written.

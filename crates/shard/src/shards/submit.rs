@@ -19,7 +19,7 @@ use super::{
 use crate::{
     commit::record::{Record, ShardIndex, What},
     execute::DropReason,
-    pool::{Inserted, Pool, Refusal, SenderAccount, Status},
+    pool::{Inserted, Pool, Refusal, SenderAccount},
     shard::Inner,
     store::{Epoch, StoreError},
     transaction::{Malformed, SharedTransaction, Unrecovered},
@@ -42,8 +42,7 @@ pub enum SubmitError {
     ChainIdTaken { by: Address },
     /// The shard executes nothing, for this reason.
     Quarantined(String),
-    /// It could not be made durable. It may be sent again; if that is too late, it may still be
-    /// executed.
+    /// It could not be made durable. It may still be executed, and it can be sent again.
     Store(StoreError),
     /// The runtime has stopped.
     Stopped,
@@ -129,13 +128,16 @@ impl Shards {
         let now = self.core.runtime.now();
         let (give, acknowledgement) = pair();
         let mut pool = inner.pool();
-        let inserted = inner.insert(&mut pool, transaction.clone(), now)?;
-        let inserted = inserted.map_err(SubmitError::Refused)?;
+        let inserted = match inner.insert(&mut pool, transaction.clone(), now)? {
+            // It could not be written before: this is another try at that.
+            Err(Refusal::AlreadyKnown) if inner.take_unwritten(&pool, hash) => Inserted::default(),
+            inserted => inserted.map_err(SubmitError::Refused)?,
+        };
         let (records, dropped) = inner.acceptance(transaction, inserted);
         let told = inner.clone();
         let done = move |result: Result<Epoch, StoreError>| {
-            if result.is_err() && dropped.is_empty() {
-                told.take_out(hash);
+            if result.is_err() {
+                told.set_unwritten(hash);
             }
             told.told_of_drops(result.clone(), dropped);
             give.give(result.map(|_| hash).map_err(SubmitError::Store));
@@ -206,15 +208,6 @@ impl Inner {
         let state = StateAt::latest(self.view.clone());
         let sender = SenderAccount::read(&state, transaction.sender())?;
         Ok(pool.insert(transaction, &sender, now))
-    }
-
-    /// An acceptance could not be written: so that it can be sent again, the transaction leaves,
-    /// unless it is being executed.
-    fn take_out(&self, hash: B256) {
-        let mut pool = self.pool();
-        if let Some(Status::Queued(_)) = pool.status(hash) {
-            pool.dropped(hash);
-        }
     }
 
     /// What the log says of an acceptance, and which transactions have given way.
