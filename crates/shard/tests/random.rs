@@ -29,7 +29,7 @@ use shard::{
 };
 
 /// Burns gas in a loop, then adds one to a slot that its caller chooses.
-const HEAVY: [u8; 25] = hex!("6103e85b6001900380600357506000355460010160003555" "00");
+const HEAVY: [u8; 25] = hex!("610bb85b6001900380600357506000355460010160003555" "00");
 /// Logs its input, and its caller as the topic.
 const LOGS: [u8; 9] = hex!("365f5f3733365fa100");
 /// Creates, always at the same address, what destroys itself without input and otherwise keeps it.
@@ -184,7 +184,7 @@ fn each_block_executed_again_one_by_one_comes_to_the_same_bytes() {
             runtime.pause();
         }
         let mut nonces = BTreeMap::new();
-        for _ in 0..300 {
+        for _ in 0..200 {
             let (to, from) = (random.below(count) as u8, random.below(SENDERS));
             let nonce: &mut u64 = nonces.entry((to, from)).or_default();
             let (kind, value, gas, input) = call(&mut random);
@@ -193,7 +193,7 @@ fn each_block_executed_again_one_by_one_comes_to_the_same_bytes() {
             *nonce += 1;
         }
         runtime.resume();
-        settle(&shards, 300);
+        settle(&shards, 200);
         side_by_side.fetch_add(shards.parallel_blocks(), Relaxed);
         for one in shards.all() {
             check(&config, &one);

@@ -13,7 +13,7 @@ use shard::{
     Config, Shards, Transaction,
     disk::{SimDisk, Unsynced},
     execute::DropReason,
-    pool::Status,
+    pool::{Refusal, Status},
     shard::TransactionStatus,
     shards::SubmitError,
     store::{DiskStore, Options},
@@ -163,4 +163,22 @@ fn after_an_error_of_a_read_the_store_is_opened_again_without_a_write() {
     for block in blocks() {
         assert!(block.unwrap().is_some());
     }
+}
+
+#[test]
+fn what_could_not_be_written_can_be_sent_again() {
+    let (mut simulation, disk, config) = (simulation(), SimDisk::new(1), config());
+    let shards = open(&simulation, &config, &disk);
+    disk.fail_syncs(true);
+    let transaction = behind_a_gap(&config, 0);
+    let accepted = shards.accept(shard(0), transaction.clone()).unwrap();
+    assert!(matches!(simulation.block_on(accepted).unwrap(), Err(SubmitError::Store(_))));
+    disk.fail_syncs(false);
+    simulation.run_for(HOUR);
+    accept(&mut simulation, &shards, &transaction);
+    let again = shards.accept(shard(0), transaction.clone()).unwrap_err();
+    assert_eq!(again, SubmitError::Refused(Refusal::AlreadyKnown));
+
+    let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
+    assert!(matches!(status(&shards, &transaction), Some(TransactionStatus::Queued(_))));
 }

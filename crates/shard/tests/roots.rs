@@ -11,7 +11,7 @@ use kernel::{Discipline, Runtime};
 use shard::{Config, state::StateReader, store::MemoryStore};
 
 /// Burns gas in a loop, then adds one to a slot that its caller chooses.
-const BURN: [u8; 25] = hex!("6103e85b6001900380600357506000355460010160003555" "00");
+const BURN: [u8; 25] = hex!("610bb85b6001900380600357506000355460010160003555" "00");
 
 /// No turn ends for its time: where a slow machine would cut a block is not the subject here.
 fn runtime() -> Runtime {

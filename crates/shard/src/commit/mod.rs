@@ -30,6 +30,7 @@ mod tests;
 use std::{
     collections::VecDeque,
     mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -73,8 +74,14 @@ pub(crate) struct Refused {
 
 impl Refused {
     pub(crate) fn tell(self) {
-        (self.done)(Err(self.error));
+        tell(self.done, Err(self.error));
     }
+}
+
+/// Tells what became of a submission. Somebody else's waker may panic: that must not end the
+/// committer, on which everyone waits.
+fn tell(done: Done, result: Result<Epoch, StoreError>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
 }
 
 /// Takes what must be durable, from any thread.
@@ -250,7 +257,7 @@ impl Commit {
             return self.sync();
         }
         if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
-            let left = (since + delay).saturating_sub((self.clock)());
+            let left = since.saturating_add(delay).saturating_sub((self.clock)());
             if left.is_zero() || closing {
                 drop(state);
                 return self.sync();
@@ -324,7 +331,7 @@ impl Commit {
             done.push(submission.done);
         }
         drop(state);
-        done.into_iter().for_each(|done| done(Ok(epoch)));
+        done.into_iter().for_each(|done| tell(done, Ok(epoch)));
         if filled >= self.checkpoint_bytes {
             self.checkpoint(filled);
         }
@@ -333,7 +340,7 @@ impl Commit {
     /// One of them is too long for the log.
     fn append_apart(&self, error: StoreError, mut batch: VecDeque<Submission>) {
         if batch.len() == 1 {
-            return batch.into_iter().for_each(|submission| (submission.done)(Err(error.clone())));
+            return batch.into_iter().for_each(|one| tell(one.done, Err(error.clone())));
         }
         while let Some(submission) = batch.pop_front() {
             self.append(VecDeque::from([submission]));
@@ -358,7 +365,7 @@ impl Commit {
         state.unsynced = None;
         let late = mem::take(&mut state.waiting);
         drop(state);
-        batch.into_iter().chain(late).for_each(|submission| (submission.done)(Err(error.clone())));
+        batch.into_iter().chain(late).for_each(|one| tell(one.done, Err(error.clone())));
     }
 
     /// That the store can be reopened does not say that what has failed works: so the waits grow

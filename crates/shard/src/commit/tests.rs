@@ -23,16 +23,53 @@ impl Beginning for Nothing {
 
 /// A committer on a disk that folds whatever it has appended, at a time that stands still.
 fn commit(disk: &SimDisk) -> Commit {
+    commit_with(disk, Durability::Sync)
+}
+
+fn commit_with(disk: &SimDisk, durability: Durability) -> Commit {
     let options = Options { salt: 1, ..Options::default() };
     let store = Arc::new(DiskStore::open(Arc::new(disk.clone()), options).unwrap());
     let (folded, clock) = (Box::new(|_| {}), Box::new(|| Duration::ZERO));
-    Commit::new(store, Durability::Sync, 1, Arc::new(Nothing), folded, clock)
+    Commit::new(store, durability, 1, Arc::new(Nothing), folded, clock)
 }
 
 fn submit(commit: &Commit) {
+    submit_with(commit, |_| {});
+}
+
+fn submit_with(commit: &Commit, done: impl FnOnce(Result<Epoch, StoreError>) + Send + 'static) {
     let what = What::Created { address: Address::ZERO, chain_id: 1 };
-    let taken = commit.submit(vec![Record { shard: ShardIndex(0), what }], Box::new(|_| {}));
+    let taken = commit.submit(vec![Record { shard: ShardIndex(0), what }], Box::new(done));
     assert!(taken.is_ok());
+}
+
+#[test]
+fn one_that_panics_when_it_is_told_takes_nobody_with_it() {
+    let disk = SimDisk::new(1);
+    let commit = commit(&disk);
+    let (told, all) = std::sync::mpsc::channel();
+    for fails in [false, true] {
+        submit_with(&commit, |_| panic!("a waker of somebody else's"));
+        let told = told.clone();
+        submit_with(&commit, move |result| told.send(result.is_err()).unwrap());
+        if fails {
+            disk.fail_after(0, Fails::Once);
+        }
+        assert_eq!(commit.step(), Next::Again);
+        assert_eq!(all.try_recv(), Ok(fails));
+    }
+}
+
+#[test]
+fn a_sync_may_be_as_late_as_a_duration_can_say() {
+    let mut commit = commit_with(&SimDisk::new(1), Durability::Batch(Duration::MAX));
+    commit.clock = Box::new(|| Duration::from_secs(1));
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    assert!(matches!(commit.step(), Next::WaitFor(_)));
+    commit.close();
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.step(), Next::Closed);
 }
 
 #[test]

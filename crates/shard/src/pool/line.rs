@@ -39,7 +39,8 @@ pub(super) struct Line {
     transactions: BTreeMap<u64, Pooled>,
     executing: BTreeSet<u64>,
     runs: Runs,
-    /// What all of them may cost. It fits: admission has added it up.
+    /// What all of them may cost. Those that wait fit: admission has added them up. With those that
+    /// were paid for already it may wrap around, and comes back when these go.
     cost: U256,
     /// How the index knows this line.
     pub(super) entry: Entry,
@@ -67,8 +68,10 @@ impl Line {
         self.transactions.len()
     }
 
-    pub(super) fn cost(&self) -> U256 {
-        self.cost
+    /// What those from this nonce on may cost.
+    pub(super) fn cost_from(&self, nonce: u64) -> U256 {
+        let before = self.transactions.range(..nonce);
+        before.fold(self.cost, |cost, (_, pooled)| cost - pooled.cost)
     }
 
     pub(super) fn get(&self, nonce: u64) -> Option<&Pooled> {

@@ -162,7 +162,7 @@ impl Pool {
             }
             self.check_replacement(&old.transaction, &transaction)?;
         }
-        let cost = self.check_funds(&transaction, account.balance, line, replaced)?;
+        let cost = self.check_funds(&transaction, &account, line, replaced)?;
         let victims = self.make_room_for(&transaction, account.nonce, line, replaced)?;
 
         // Nothing can be refused from here on.
@@ -192,11 +192,13 @@ impl Pool {
     fn check_funds(
         &self,
         transaction: &Transaction,
-        balance: U256,
+        account: &SenderAccount,
         line: Option<&Line>,
         replaced: Option<&Pooled>,
     ) -> Result<U256, Refusal> {
-        let queued = line.map_or(U256::ZERO, Line::cost)
+        let balance = account.balance;
+        // A block that is committed shows in the account a little before the pool is told.
+        let queued = line.map_or(U256::ZERO, |line| line.cost_from(account.nonce))
             - replaced.map_or(U256::ZERO, |replaced| replaced.cost);
         let cost = self.terms.cost(transaction);
         let total = cost.and_then(|cost| queued.checked_add(cost));

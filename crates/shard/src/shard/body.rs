@@ -288,7 +288,7 @@ impl ShardBody {
     }
 
     fn read_mail(&mut self, turn: &mut Turn<'_>) {
-        for mail in self.inner.take_mail() {
+        while let Some(mail) = self.inner.next_mail() {
             match mail {
                 Mail::Committed(Ok(())) => self.remove(),
                 Mail::Committed(Err(error)) => {

@@ -7,7 +7,8 @@ pub mod trouble;
 
 use std::{
     any::Any,
-    fmt, mem,
+    collections::VecDeque,
+    fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{
@@ -17,7 +18,7 @@ use std::{
     },
 };
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, map::B256Set};
 use arc_swap::ArcSwapOption;
 use kernel::{Phase, ScheduleError, Strand};
 
@@ -25,7 +26,7 @@ use crate::{
     commit::record::{Record, ShardIndex, What},
     events::BlockEvent,
     execute::{DropReason, parallel::Finished},
-    pool::{Dropped, Pool},
+    pool::{self, Dropped, Pool},
     shards::core::Core,
     store::{Epoch, StoreError},
     view::View,
@@ -57,7 +58,9 @@ pub(crate) struct Inner {
     pool: Mutex<Pool>,
     /// Until it stops: the strand's body holds this, so one of the two must let go.
     strand: ArcSwapOption<Strand>,
-    mail: Mutex<Vec<Mail>>,
+    /// What is in the pool and could not be written to the log.
+    unwritten: Mutex<B256Set>,
+    mail: Mutex<VecDeque<Mail>>,
     quarantine: Mutex<Option<String>>,
     /// The log says that it was created.
     durable: AtomicBool,
@@ -93,6 +96,7 @@ impl Inner {
             view,
             pool: Mutex::new(pool),
             strand: ArcSwapOption::empty(),
+            unwritten: Mutex::default(),
             mail: Mutex::default(),
             quarantine: Mutex::default(),
             durable: AtomicBool::new(durable),
@@ -134,12 +138,13 @@ impl Inner {
     }
 
     pub(crate) fn send(&self, mail: Mail) {
-        lock(&self.mail).push(mail);
+        lock(&self.mail).push_back(mail);
         self.wake();
     }
 
-    fn take_mail(&self) -> Vec<Mail> {
-        mem::take(&mut *lock(&self.mail))
+    /// One by one: after a panic the others are still there.
+    fn next_mail(&self) -> Option<Mail> {
+        lock(&self.mail).pop_front()
     }
 
     pub(crate) fn quarantine(&self) -> Option<String> {
@@ -206,6 +211,27 @@ impl Inner {
         if let Err(refused) = refused {
             refused.tell();
         }
+    }
+
+    /// The acceptance of a transaction could not be written.
+    pub(crate) fn set_unwritten(&self, hash: B256) {
+        let pool = self.pool();
+        if pool.get(hash).is_none() {
+            return;
+        }
+        let mut unwritten = lock(&self.unwritten);
+        unwritten.insert(hash);
+        if unwritten.len() > pool.len() {
+            // Some of them have left it.
+            unwritten.retain(|hash| pool.get(*hash).is_some());
+        }
+    }
+
+    /// Whether it waits and was not written. From now on it counts as written. One that is being
+    /// executed may be in a block that is on its way: its acceptance must not come after that.
+    pub(crate) fn take_unwritten(&self, pool: &Pool, hash: B256) -> bool {
+        let waits = matches!(pool.status(hash), Some(pool::Status::Queued(_)));
+        waits && lock(&self.unwritten).remove(&hash)
     }
 
     /// The reasons of drops are in the log, or could not be written.

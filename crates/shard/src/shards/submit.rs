@@ -42,7 +42,7 @@ pub enum SubmitError {
     ChainIdTaken { by: Address },
     /// The shard executes nothing, for this reason.
     Quarantined(String),
-    /// It could not be made durable. It may still be executed.
+    /// It could not be made durable. It may still be executed, and it can be sent again.
     Store(StoreError),
     /// The runtime has stopped.
     Stopped,
@@ -128,11 +128,17 @@ impl Shards {
         let now = self.core.runtime.now();
         let (give, acknowledgement) = pair();
         let mut pool = inner.pool();
-        let inserted = inner.insert(&mut pool, transaction.clone(), now)?;
-        let inserted = inserted.map_err(SubmitError::Refused)?;
+        let inserted = match inner.insert(&mut pool, transaction.clone(), now)? {
+            // It could not be written before: this is another try at that.
+            Err(Refusal::AlreadyKnown) if inner.take_unwritten(&pool, hash) => Inserted::default(),
+            inserted => inserted.map_err(SubmitError::Refused)?,
+        };
         let (records, dropped) = inner.acceptance(transaction, inserted);
         let told = inner.clone();
         let done = move |result: Result<Epoch, StoreError>| {
+            if result.is_err() {
+                told.set_unwritten(hash);
+            }
             told.told_of_drops(result.clone(), dropped);
             give.give(result.map(|_| hash).map_err(SubmitError::Store));
         };

@@ -267,6 +267,21 @@ fn all_of_a_sender_together_must_be_paid_for() {
 }
 
 #[test]
+fn what_the_account_has_paid_for_already_is_not_counted_again() {
+    let mut pool = pool(limits());
+    let cost = U256::from(GAS * 20);
+    let with = |nonce, balance| SenderAccount { balance, ..account(nonce) };
+    let both = [0, 1].map(|nonce| transfer(alice(), nonce, 20));
+    assert!(pool.insert(both[0].clone(), &with(0, cost + cost), Duration::ZERO).is_ok());
+    assert_eq!(collect(&mut pool), both[..1]);
+    // Its block is committed and shows in the account; the pool is told a little later.
+    assert!(pool.insert(both[1].clone(), &with(1, cost), Duration::ZERO).is_ok());
+    pool.included(&hashes(&both[..1]));
+    assert_eq!(pool.account_changed(alice(), 1, cost), []);
+    assert_eq!(collect(&mut pool), both[1..]);
+}
+
+#[test]
 fn a_value_beyond_all_numbers_is_refused() {
     let fields = TxEip1559 { value: U256::MAX, max_fee_per_gas: u128::MAX, ..fields(0, 20) };
     let refused = check(unsigned(alice(), fields));

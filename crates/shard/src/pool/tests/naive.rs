@@ -100,7 +100,8 @@ impl Naive {
                 return Err(Refusal::ReplacementUnderpriced { fee, priority_fee });
             }
         }
-        let others = self.line(sender).into_iter().filter(|it| it.nonce() != nonce);
+        let others = self.line(sender).into_iter();
+        let others = others.filter(|it| it.nonce() != nonce && it.nonce() >= account.nonce);
         let queued: U256 = others.map(|it| it.transaction.cost_max()).sum();
         let (balance, cost) = (account.balance, new.cost_max());
         if queued + cost > balance {
