@@ -42,12 +42,15 @@ fn refusal(shards: &Shards, transaction: SharedTransaction) -> Refusal {
     }
 }
 
+/// A transaction, and whether a refusal is the right one.
+type Case = (TxEip1559, fn(&Refusal) -> bool);
+
 #[test]
 fn numbers_that_overflow_are_refused() {
     let (runtime, config) = (Runtime::new().unwrap(), config());
     let shards = open(&runtime, &config, Arc::new(MemoryStore::new()));
     let fields = fields(&config);
-    let cases: [(TxEip1559, fn(&Refusal) -> bool); 7] = [
+    let cases: [Case; 7] = [
         (TxEip1559 { value: U256::MAX, ..fields.clone() }, |why| {
             matches!(why, Refusal::InsufficientFunds { cost: U256::MAX, .. })
         }),
