@@ -24,6 +24,7 @@ pub(crate) mod keys;
 pub(crate) mod reads;
 mod reason;
 pub(crate) mod record;
+mod reopen;
 #[cfg(test)]
 mod tests;
 
@@ -44,10 +45,6 @@ use crate::{
 use fold::Beginning;
 use record::Record;
 
-/// After one failure the store is reopened at once. After the next one, of whatever, it waits for
-/// so long first; that doubles up to [`REOPEN_MAX`] until all that was to do has worked.
-const REOPEN_FIRST: Duration = Duration::from_millis(10);
-const REOPEN_MAX: Duration = Duration::from_secs(5);
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
 const BEHIND_MAX: u64 = 4;
 
@@ -217,12 +214,6 @@ impl Commit {
         Ok(())
     }
 
-    /// Somebody could not read: is the store still well?
-    fn doubt(&self) {
-        self.state().doubted = true;
-        self.wake();
-    }
-
     /// Why nothing can be made durable at the moment.
     pub(crate) fn failure(&self) -> Option<StoreError> {
         self.state().failure.clone()
@@ -273,12 +264,6 @@ impl Commit {
         drop(state);
         self.append(batch);
         Next::Again
-    }
-
-    /// How long to wait before the store is reopened; `None`: not any longer.
-    fn until_reopening(&self, state: &State) -> Option<Duration> {
-        let left = state.reopen_at?.saturating_sub((self.clock)());
-        (!left.is_zero()).then_some(left)
     }
 
     /// Whether `step` has something to do. A fold that fails on another thread is something to do.
@@ -355,74 +340,6 @@ impl Commit {
         }
         self.state().unsynced = None;
         Next::Again
-    }
-
-    fn failed(&self, error: StoreError, batch: VecDeque<Submission>) {
-        let mut state = self.state();
-        state.counts.failures += 1;
-        state.failure = Some(error.clone());
-        self.back_off(&mut state);
-        state.unsynced = None;
-        let late = mem::take(&mut state.waiting);
-        drop(state);
-        batch.into_iter().chain(late).for_each(|one| tell(one.done, Err(error.clone())));
-    }
-
-    /// That the store can be reopened does not say that what has failed works: so the waits grow
-    /// from failure to failure.
-    fn back_off(&self, state: &mut State) {
-        let wait = state.reopen_after;
-        state.reopen_at = Some((self.clock)() + wait);
-        state.reopen_after = (wait * 2).clamp(REOPEN_FIRST, REOPEN_MAX);
-    }
-
-    /// Tries to open the store again.
-    fn reopen(&self) -> Next {
-        match self.store.reopen().and_then(|()| self.append_lost()) {
-            Ok(()) => {
-                let mut state = self.state();
-                state.failure = None;
-                if let Some(folding) = &mut state.folding {
-                    folding.begun = false;
-                }
-                drop(state);
-                self.changed.notify_all();
-                Next::Again
-            }
-            Err(error) => {
-                let mut state = self.state();
-                state.failure = Some(error);
-                self.back_off(&mut state);
-                Next::Again
-            }
-        }
-    }
-
-    /// What was acknowledged without a sync may not be in the log any more. It is in memory, so it is
-    /// appended again: the log must have no gap.
-    fn append_lost(&self) -> Result<(), StoreError> {
-        let (current, _) = self.store.current();
-        let mut found = 0;
-        self.store.replay(&mut |epoch, _| {
-            found += usize::from(epoch == current);
-            Ok(())
-        })?;
-        let state = self.state();
-        let lost = state.records.get(found..).unwrap_or_default();
-        if lost.is_empty() {
-            return Ok(());
-        }
-        let encoded: Vec<Vec<u8>> = lost
-            .iter()
-            .map(|record| {
-                let mut bytes = Vec::new();
-                record.encode(&mut bytes);
-                bytes
-            })
-            .collect();
-        drop(state);
-        let slices: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
-        self.store.append(&slices, true)
     }
 
     /// Begins the next epoch, so that the current one can be folded.

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256};
 
-use super::*;
+use super::{reopen::REOPEN_FIRST, *};
 use crate::{
     commit::record::{ShardIndex, What},
     disk::{Fails, SimDisk},
