@@ -18,6 +18,8 @@ pub mod join_tree;
 pub mod process;
 pub mod report;
 pub mod resident;
+#[cfg(feature = "shards")]
+pub mod shard;
 pub mod sizes;
 pub mod submit;
 pub mod tally;

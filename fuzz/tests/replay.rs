@@ -40,8 +40,13 @@ fn every_scenario_of_the_corpus_keeps_its_books() {
 }
 
 #[test]
+fn every_transaction_of_the_corpus_is_refused_or_executed() {
+    replay("transaction_admission", fuzz::transaction_admission);
+}
+
+#[test]
 fn the_corpora_stay_small() {
-    let all = ["module_loader", "host_abi"].into_iter().flat_map(files);
+    let all = ["module_loader", "host_abi", "transaction_admission"].into_iter().flat_map(files);
     let bytes: u64 = all.map(|file| fs::metadata(file).unwrap().len()).sum();
     assert!(bytes <= BYTES_MAX, "{bytes} bytes: minimise them, `cargo fuzz cmin`");
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: can a stranger's bytes break the loader of modules, or the host's calls?
+//! `cargo xtask fuzz`: can a stranger's bytes break the loader of modules, the host's calls, or a
+//! shard's pool?
 //!
 //! The targets are in `fuzz/`, a workspace of its own. The fuzzer needs a nightly compiler and
 //! cargo-fuzz; that the committed corpora still behave is an ordinary test, with neither.
@@ -29,6 +30,8 @@ enum Target {
     ModuleLoader,
     /// Guests that call the host with anything
     HostAbi,
+    /// Transactions, and shards that execute them
+    TransactionAdmission,
 }
 
 impl Target {
@@ -36,6 +39,7 @@ impl Target {
         match self {
             Target::ModuleLoader => "module_loader",
             Target::HostAbi => "host_abi",
+            Target::TransactionAdmission => "transaction_admission",
         }
     }
 }

@@ -28,6 +28,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut actors = shell::cargo(["clippy", "--package", "benches-compare", "--all-targets"]);
     actors.args(["--features", "actors", "--", "-D", "warnings"]);
     steps.run("clippy, actors", LIMIT, actors);
+    let mut shards = shell::cargo(["clippy", "--package", "shiftwork", "--features", "shard"]);
+    shards.args(["--", "-D", "warnings"]);
+    steps.run("clippy, shards in the façade", LIMIT, shards);
     jit(&mut steps);
     deny(&mut steps);
     steps.run("models: loom", LONG_LIMIT, models::loom(None));

@@ -82,6 +82,7 @@
 //! | work that waits for other work, with priorities and estimates | [`job`] |
 //! | transactions that may touch the same | [`job::transaction`] |
 //! | code of others, compiled to WebAssembly | [`task`] |
+//! | small Ethereum-compatible chains | `shard`, with the feature of that name |
 //! | an order in which things must run | a [`Discipline`], in [`Runtime::builder`] |
 //! | a wish which worker runs what | a [`Placement`], in [`Runtime::builder`] |
 //! | a test that must give the same result every time | [`Builder::simulate`] |
@@ -93,6 +94,8 @@
 
 pub use job;
 pub use process;
+#[cfg(feature = "shard")]
+pub use shard;
 pub use task;
 
 pub use kernel::{

@@ -70,7 +70,7 @@ pub(super) struct Target {
     pub(super) ratio: Option<f64>,
     /// The peers that the ratio is about. Empty: all.
     pub(super) against: &'static [&'static str],
-    /// How many times the floor, at most.
+    /// How many times the floor: at most, or where larger values are better at least.
     pub(super) of_floor: Option<f64>,
     /// A number beside the value, and its largest.
     pub(super) beside: Option<(&'static str, f64)>,

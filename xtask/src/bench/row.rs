@@ -123,7 +123,13 @@ impl Row {
         let max = max.map(|max| ours <= max);
         let min = min.map(|min| ours >= min);
         let ratio = ratio.and_then(|ratio| Some(self.ratio_to(against)? >= ratio));
-        let of_floor = of_floor.and_then(|times| Some(ours <= times * self.floor?));
+        let of_floor = of_floor.and_then(|times| {
+            let bound = times * self.floor?;
+            Some(match self.better {
+                Better::Smaller => ours <= bound,
+                Better::Larger => ours >= bound,
+            })
+        });
         let beside = beside.and_then(|(name, max)| Some(*self.ours.beside().get(name)? <= max));
         [max, min, ratio, of_floor, beside].into_iter().flatten().reduce(|a, b| a && b)
     }

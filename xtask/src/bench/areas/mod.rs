@@ -9,10 +9,11 @@ use super::{foreign::Foreign, plan::Plan};
 mod job;
 mod kernel;
 mod process;
+mod shard;
 mod task;
 
 /// Everything there is.
-pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA];
+pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA, &shard::AREA];
 
 #[derive(Debug)]
 pub(super) struct Area {

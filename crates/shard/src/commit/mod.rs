@@ -1,0 +1,396 @@
+//! How do blocks and accepted transactions of all shards get to the disk together?
+//!
+//! ```text
+//!   shards, admission        committer                          folder
+//!   submit(records, done) -> queue -> one append, one sync      one fold, whole
+//!                                     done(Ok(epoch)) ...       epoch's records -> tables
+//!                                     log long enough: rotate ->
+//! ```
+//!
+//! 1. `done` is called once for each submission: with the epoch that holds it when it is as durable
+//!    as the setting says, or with the error when it is not. After an error nothing of it is kept.
+//! 2. Submissions are appended in the order in which they came.
+//! 3. At most one epoch is being folded while the next is filled. Where folding is slower than
+//!    filling, appending waits: memory is bounded.
+//! 4. After a failed append, sync or fold nothing is appended until the store was reopened; until
+//!    then each submission fails at once.
+//!
+//! What commits is a plain object that is driven: by a thread of its own in a real runtime, by a
+//! strand in a simulated one.
+
+pub(crate) mod driver;
+pub(crate) mod fold;
+pub(crate) mod keys;
+pub(crate) mod reads;
+mod reason;
+pub(crate) mod record;
+mod reopen;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::VecDeque,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use kernel::Strand;
+
+use crate::{
+    config::Durability,
+    store::{Epoch, Store, StoreError},
+};
+use fold::Beginning;
+use record::Record;
+
+/// So many times the bytes of a checkpoint may be in the log while the one before is folded.
+const BEHIND_MAX: u64 = 4;
+
+/// The runtime's clock.
+pub(crate) type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
+
+/// Told what became of a submission.
+pub(crate) type Done = Box<dyn FnOnce(Result<Epoch, StoreError>) + Send>;
+
+/// Called with each epoch that is in the tables, so that copies in memory can go.
+pub(crate) type Folded = Box<dyn Fn(Epoch) + Send + Sync>;
+
+struct Submission {
+    records: Vec<Record>,
+    done: Done,
+}
+
+/// A submission that was not taken. Whoever waits for it must be told.
+#[must_use = "somebody waits for it"]
+pub(crate) struct Refused {
+    done: Done,
+    error: StoreError,
+}
+
+impl Refused {
+    pub(crate) fn tell(self) {
+        tell(self.done, Err(self.error));
+    }
+}
+
+/// Tells what became of a submission. Somebody else's waker may panic: that must not end the
+/// committer, on which everyone waits.
+fn tell(done: Done, result: Result<Epoch, StoreError>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
+}
+
+/// Takes what must be durable, from any thread.
+pub(crate) struct Commit {
+    store: Arc<dyn Store>,
+    durability: Durability,
+    checkpoint_bytes: u64,
+    genesis: Arc<dyn Beginning + Send + Sync>,
+    folded: Folded,
+    clock: Clock,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// What drives it in a simulated runtime.
+    strand: OnceLock<Strand>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Submission>,
+    /// What the current epoch's log holds.
+    records: Vec<Record>,
+    /// The epoch before, until it is in the tables.
+    folding: Option<Folding>,
+    /// Why nothing can be appended.
+    failure: Option<StoreError>,
+    /// When to try to reopen it next.
+    reopen_at: Option<Duration>,
+    /// How long to wait after the next failure. Nothing, when all was well for a while.
+    reopen_after: Duration,
+    /// When the first of what was appended and not synced was appended.
+    unsynced: Option<Duration>,
+    /// The store may have failed without a word to us.
+    doubted: bool,
+    closing: bool,
+    counts: Counts,
+}
+
+struct Folding {
+    epoch: Epoch,
+    records: Arc<Vec<Record>>,
+    /// Whether someone is at it.
+    begun: bool,
+}
+
+/// What the committer has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Appends, each with one sync at most.
+    pub commits: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Epochs folded into the tables.
+    pub folds: u64,
+    /// Times that the store has failed.
+    pub failures: u64,
+}
+
+/// What a driver is to do next.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// Look again at once.
+    Again,
+    /// Nothing until it is woken.
+    Wait,
+    /// Look again after this time, or when it is woken.
+    WaitFor(Duration),
+    /// All is written and it is closing.
+    Closed,
+}
+
+impl Commit {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        durability: Durability,
+        checkpoint_bytes: u64,
+        genesis: Arc<dyn Beginning + Send + Sync>,
+        folded: Folded,
+        clock: Clock,
+    ) -> Commit {
+        let (state, changed, strand) = (Mutex::default(), Condvar::new(), OnceLock::new());
+        Commit {
+            store,
+            durability,
+            checkpoint_bytes,
+            genesis,
+            folded,
+            clock,
+            state,
+            changed,
+            strand,
+        }
+    }
+
+    /// There is something to do for whoever drives it.
+    fn wake(&self) {
+        self.changed.notify_all();
+        if let Some(strand) = self.strand.get() {
+            // A runtime that takes no wakes is shutting down: nothing more is written.
+            let _ = strand.wake();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is one assignment or push: a panic leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the logs still hold after opening: an epoch that is complete and has not been folded,
+    /// and the current one.
+    pub(crate) fn take_over(&self, older: Option<(Epoch, Vec<Record>)>, current: Vec<Record>) {
+        let mut state = self.state();
+        state.records = current;
+        state.folding = older.map(|(epoch, records)| Folding {
+            epoch,
+            records: Arc::new(records),
+            begun: false,
+        });
+    }
+
+    /// Has records appended after those that were submitted before. What is refused is not told
+    /// here: the caller may hold a lock.
+    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
+        let mut state = self.state();
+        match (&state.failure, state.closing) {
+            (Some(_), _) => return Err(Refused { done, error: StoreError::Failed }),
+            (None, true) => return Err(Refused { done, error: StoreError::Closed }),
+            (None, false) => {}
+        }
+        state.waiting.push_back(Submission { records, done });
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    /// Why nothing can be made durable at the moment.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
+        self.state().failure.clone()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.state().counts
+    }
+
+    /// From now on nothing is taken; what was is still written.
+    pub(crate) fn close(&self) {
+        self.state().closing = true;
+        self.wake();
+    }
+
+    /// One step of committing: what has gathered is appended with one sync.
+    pub(crate) fn step(&self) -> Next {
+        let mut state = self.state();
+        let closing = state.closing;
+        if state.failure.is_some() {
+            let left = self.until_reopening(&state);
+            drop(state);
+            return match left {
+                _ if closing => Next::Closed,
+                Some(left) => Next::WaitFor(left),
+                None => self.reopen(),
+            };
+        }
+        if mem::take(&mut state.doubted) {
+            drop(state);
+            // One that has failed says so.
+            return self.sync();
+        }
+        if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
+            let left = since.saturating_add(delay).saturating_sub((self.clock)());
+            if left.is_zero() || closing {
+                drop(state);
+                return self.sync();
+            }
+            if state.waiting.is_empty() {
+                return Next::WaitFor(left);
+            }
+        }
+        if state.waiting.is_empty() {
+            return if closing { Next::Closed } else { Next::Wait };
+        }
+        let batch = mem::take(&mut state.waiting);
+        drop(state);
+        self.append(batch);
+        Next::Again
+    }
+
+    /// Whether `step` has something to do. A fold that fails on another thread is something to do.
+    fn is_step_due(&self, state: &State) -> bool {
+        let due = match state.failure {
+            Some(_) => self.until_reopening(state).is_none(),
+            None => state.doubted || !state.waiting.is_empty(),
+        };
+        state.closing || due
+    }
+
+    /// Whether `fold` has something to do.
+    fn is_fold_due(&self, state: &State) -> bool {
+        let complete = state.folding.as_ref().is_some_and(|folding| !folding.begun);
+        state.closing || (state.failure.is_none() && complete)
+    }
+
+    fn append(&self, batch: VecDeque<Submission>) {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        for submission in &batch {
+            for record in &submission.records {
+                record.encode(&mut bytes);
+                ends.push(bytes.len());
+            }
+        }
+        let mut from = 0;
+        let slices: Vec<&[u8]> =
+            ends.iter().map(|&end| &bytes[mem::replace(&mut from, end)..end]).collect();
+        let sync = self.durability == Durability::Sync;
+        match self.store.append(&slices, sync) {
+            Ok(()) => {}
+            // Nothing was written. Whoever it is, the others need not suffer for it.
+            Err(error @ StoreError::TooLong { .. }) => return self.append_apart(error, batch),
+            Err(error) => return self.failed(error, batch),
+        }
+        let (epoch, filled) = self.store.current();
+        let mut state = self.state();
+        state.counts.commits += 1;
+        state.counts.records += slices.len() as u64;
+        if state.folding.is_none() {
+            state.reopen_after = Duration::ZERO;
+        }
+        if matches!(self.durability, Durability::Batch(_)) && state.unsynced.is_none() {
+            state.unsynced = Some((self.clock)());
+        }
+        let mut done = Vec::with_capacity(batch.len());
+        for submission in batch {
+            state.records.extend(submission.records);
+            done.push(submission.done);
+        }
+        drop(state);
+        done.into_iter().for_each(|done| tell(done, Ok(epoch)));
+        if filled >= self.checkpoint_bytes {
+            self.checkpoint(filled);
+        }
+    }
+
+    /// One of them is too long for the log.
+    fn append_apart(&self, error: StoreError, mut batch: VecDeque<Submission>) {
+        if batch.len() == 1 {
+            return batch.into_iter().for_each(|one| tell(one.done, Err(error.clone())));
+        }
+        while let Some(submission) = batch.pop_front() {
+            self.append(VecDeque::from([submission]));
+        }
+    }
+
+    /// What was acknowledged without a sync is on disk afterwards, or the store has failed.
+    fn sync(&self) -> Next {
+        if let Err(error) = self.store.sync() {
+            self.failed(error, VecDeque::new());
+            return Next::Again;
+        }
+        self.state().unsynced = None;
+        Next::Again
+    }
+
+    /// Begins the next epoch, so that the current one can be folded.
+    fn checkpoint(&self, filled: u64) {
+        let mut state = self.state();
+        while state.folding.is_some() {
+            if filled < self.checkpoint_bytes.saturating_mul(BEHIND_MAX)
+                || state.failure.is_some()
+                || state.folding.as_ref().is_some_and(|folding| !folding.begun)
+            {
+                return;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (epoch, _) = self.store.current();
+        drop(state);
+        if let Err(error) = self.store.rotate() {
+            return self.failed(error, VecDeque::new());
+        }
+        let mut state = self.state();
+        let records = Arc::new(mem::take(&mut state.records));
+        state.folding = Some(Folding { epoch, records, begun: false });
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// One step of folding: an epoch that is complete goes into the tables.
+    pub(crate) fn fold(&self) -> Next {
+        let mut state = self.state();
+        let closing = state.closing;
+        if state.failure.is_some() {
+            return if closing { Next::Closed } else { Next::Wait };
+        }
+        let Some(folding) = state.folding.as_mut().filter(|folding| !folding.begun) else {
+            return if closing { Next::Closed } else { Next::Wait };
+        };
+        folding.begun = true;
+        let (epoch, records) = (folding.epoch, folding.records.clone());
+        drop(state);
+        let mut changes = fold::changes(&records, &*self.genesis);
+        match self.store.fold(epoch, &mut changes) {
+            Ok(()) => {
+                (self.folded)(epoch);
+                let mut state = self.state();
+                state.folding = None;
+                state.reopen_after = Duration::ZERO;
+                state.counts.folds += 1;
+            }
+            Err(error) => self.failed(error, VecDeque::new()),
+        }
+        self.changed.notify_all();
+        Next::Again
+    }
+}

@@ -1,0 +1,134 @@
+//! Is a failure ever slept through, and is the back-off kept?
+
+use alloy_primitives::{Address, U256};
+
+use super::{reopen::REOPEN_FIRST, *};
+use crate::{
+    commit::record::{ShardIndex, What},
+    disk::{Fails, SimDisk},
+    store::{DiskStore, Options},
+};
+
+struct Nothing;
+
+impl Beginning for Nothing {
+    fn has_slot(&self, _: Address, _: U256) -> bool {
+        false
+    }
+
+    fn has_node(&self, _: &[u8]) -> bool {
+        false
+    }
+}
+
+/// A committer on a disk that folds whatever it has appended, at a time that stands still.
+fn commit(disk: &SimDisk) -> Commit {
+    commit_with(disk, Durability::Sync)
+}
+
+fn commit_with(disk: &SimDisk, durability: Durability) -> Commit {
+    let options = Options { salt: 1, ..Options::default() };
+    let store = Arc::new(DiskStore::open(Arc::new(disk.clone()), options).unwrap());
+    let (folded, clock) = (Box::new(|_| {}), Box::new(|| Duration::ZERO));
+    Commit::new(store, durability, 1, Arc::new(Nothing), folded, clock)
+}
+
+fn submit(commit: &Commit) {
+    submit_with(commit, |_| {});
+}
+
+fn submit_with(commit: &Commit, done: impl FnOnce(Result<Epoch, StoreError>) + Send + 'static) {
+    let what = What::Created { address: Address::ZERO, chain_id: 1 };
+    let taken = commit.submit(vec![Record { shard: ShardIndex(0), what }], Box::new(done));
+    assert!(taken.is_ok());
+}
+
+#[test]
+fn one_that_panics_when_it_is_told_takes_nobody_with_it() {
+    let disk = SimDisk::new(1);
+    let commit = commit(&disk);
+    let (told, all) = std::sync::mpsc::channel();
+    for fails in [false, true] {
+        submit_with(&commit, |_| panic!("a waker of somebody else's"));
+        let told = told.clone();
+        submit_with(&commit, move |result| told.send(result.is_err()).unwrap());
+        if fails {
+            disk.fail_after(0, Fails::Once);
+        }
+        assert_eq!(commit.step(), Next::Again);
+        assert_eq!(all.try_recv(), Ok(fails));
+    }
+}
+
+#[test]
+fn a_sync_may_be_as_late_as_a_duration_can_say() {
+    let mut commit = commit_with(&SimDisk::new(1), Durability::Batch(Duration::MAX));
+    commit.clock = Box::new(|| Duration::from_secs(1));
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    assert!(matches!(commit.step(), Next::WaitFor(_)));
+    commit.close();
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.step(), Next::Closed);
+}
+
+#[test]
+fn a_fold_that_fails_between_a_step_and_its_sleep_is_not_slept_through() {
+    let disk = SimDisk::new(1);
+    let commit = commit(&disk);
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.step(), Next::Wait);
+    // The other thread fails, and has called before this one sleeps.
+    disk.fail_after(0, Fails::Once);
+    assert_eq!(commit.fold(), Next::Again);
+    assert!(commit.failure().is_some());
+    assert!(commit.is_step_due(&commit.state()), "it would sleep, and nobody would wake it");
+
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.failure(), None);
+    assert_eq!(commit.fold(), Next::Again);
+    assert_eq!(commit.counts().folds, 1);
+}
+
+#[test]
+fn a_fold_that_fails_again_after_reopening_is_not_tried_without_a_pause() {
+    let disk = SimDisk::new(1);
+    let commit = commit(&disk);
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        // Reopening works, folding does not: as if there were no room for it.
+        disk.fail_after(0, Fails::Once);
+        assert_eq!(commit.fold(), Next::Again);
+        assert!(commit.failure().is_some());
+        match commit.step() {
+            Next::WaitFor(wait) => waits.push(wait),
+            other => assert_eq!((other, waits.len()), (Next::Again, 0)),
+        }
+        commit.state().reopen_at = None;
+        let _ = commit.step();
+        assert_eq!(commit.failure(), None);
+    }
+    assert_eq!(waits, [REOPEN_FIRST, 2 * REOPEN_FIRST]);
+
+    assert_eq!(commit.fold(), Next::Again);
+    assert_eq!(commit.counts().folds, 1);
+    assert!(commit.state().reopen_after.is_zero(), "all is well");
+}
+
+#[test]
+fn whoever_looks_early_does_not_shorten_the_wait_before_reopening() {
+    let disk = SimDisk::new(1);
+    let commit = commit(&disk);
+    disk.fail_after(0, Fails::FromThenOn);
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.step(), Next::Again, "it tries at once");
+    assert_eq!(commit.step(), Next::WaitFor(REOPEN_FIRST));
+    disk.repair();
+    assert!(!commit.is_step_due(&commit.state()));
+    assert_eq!(commit.step(), Next::WaitFor(REOPEN_FIRST));
+    assert!(commit.failure().is_some());
+}

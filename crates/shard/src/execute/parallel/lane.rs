@@ -1,0 +1,180 @@
+//! What does a lane do in its turns?
+//!
+//! A lane is a job. It takes what is to be done from the schedule, until there is nothing: then it
+//! ends, so that nobody ever waits for anybody inside a turn. Its machine lives for one turn,
+//! since it can not go to another thread.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use job::{Context, Job, Pool, Progress};
+
+use crate::execute::{
+    ExecuteError,
+    parallel::{
+        Finished,
+        attempt::{Attempt, Runner},
+        frontier::{Frontier, Onward},
+        schedule::{Help, Left, Schedule, Task},
+        state::Common,
+        versions::place,
+    },
+};
+
+/// A batch under way.
+pub(super) struct Run {
+    pub(super) schedule: Schedule<Attempt, Frontier>,
+    pub(super) ending: Mutex<Option<Ending>>,
+}
+
+/// What happens when the last lane has left.
+pub(super) struct Ending {
+    pub(super) common: Arc<Common>,
+    pub(super) done: Box<dyn FnOnce(Finished) + Send>,
+}
+
+/// One of those who work on a batch.
+pub(super) struct Lane {
+    run: Arc<Run>,
+    /// `None`: it has left.
+    common: Option<Arc<Common>>,
+    /// In a simulation, what came of a transaction of which nobody knows yet.
+    kept: Option<(u32, Attempt)>,
+}
+
+impl Lane {
+    /// It counts in the schedule already.
+    pub(super) fn start(run: Arc<Run>, common: Arc<Common>, pool: &Pool) {
+        let mut lane = Lane { run, common: Some(common), kept: None };
+        let job = Job::resumable(move |cx| lane.turn(cx));
+        // If it is refused, the pool has stopped. Then the lane is dropped here, and leaves.
+        drop(pool.submit(job));
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_, '_>) -> Progress<Result<(), Infallible>> {
+        let Some(common) = self.common.clone() else { return Progress::Done(Ok(())) };
+        if let Some((at, attempt)) = self.kept.take() {
+            self.bring(&common, at, attempt, cx);
+        }
+        let mut runner = Runner::new(&common);
+        let simulated = cx.turn().handle().is_simulated();
+        loop {
+            match self.run.schedule.next() {
+                Task::Speculate(at) => {
+                    let attempt = runner.speculate(&common, at);
+                    if simulated {
+                        // Real ones take their time, and others do something meanwhile.
+                        cx.simulate(Duration::from_nanos(attempt.gas()));
+                        self.kept = Some((at, attempt));
+                        return Progress::Continue;
+                    }
+                    self.bring(&common, at, attempt, cx);
+                }
+                Task::Commit(frontier, at, attempt) => {
+                    self.commit(&common, &mut runner, frontier, at, attempt, cx);
+                }
+                Task::Leave => {
+                    drop((runner, common));
+                    self.leave();
+                    return Progress::Done(Ok(()));
+                }
+            }
+            if cx.expired() {
+                return Progress::Continue;
+            }
+        }
+    }
+
+    /// Tells the others what came of a transaction.
+    fn bring(&self, common: &Arc<Common>, at: u32, attempt: Attempt, cx: &mut Context<'_, '_>) {
+        common.versions.publish(place(at), attempt.effects());
+        if self.run.schedule.speculated(at, attempt) == Help::Wanted {
+            let pool = Pool::on(&cx.turn().handle());
+            Lane::start(Arc::clone(&self.run), Arc::clone(common), &pool);
+        }
+    }
+
+    /// Commits all that is there, one after the other.
+    fn commit(
+        &self,
+        common: &Common,
+        runner: &mut Runner,
+        frontier: Frontier,
+        at: u32,
+        attempt: Attempt,
+        cx: &mut Context<'_, '_>,
+    ) {
+        let schedule = &self.run.schedule;
+        let mut due = Some((frontier, at, attempt));
+        while let Some((mut frontier, at, attempt)) = due {
+            let gas = attempt.gas();
+            let conflicts = frontier.conflicts;
+            let onward = frontier.commit(runner, common, at, attempt);
+            if frontier.conflicts > conflicts {
+                cx.simulate(Duration::from_nanos(gas));
+            }
+            due = match onward {
+                Onward::Next => schedule.advance(frontier),
+                Onward::Alone => {
+                    schedule.go_alone();
+                    frontier.go_on_alone(runner, common, at + 1);
+                    schedule.finish(frontier);
+                    None
+                }
+                Onward::End => {
+                    schedule.go_alone();
+                    schedule.finish(frontier);
+                    None
+                }
+            };
+        }
+    }
+
+    /// The last that leaves ends the batch.
+    fn leave(&mut self) {
+        let Some(common) = self.common.take() else { return };
+        self.kept = None;
+        // Before anybody can know that we have left: the last owns what all have shared.
+        drop(common);
+        if let Some(left) = self.run.schedule.leave() {
+            self.run.end(left);
+        }
+    }
+}
+
+/// A lane that was stopped, or has panicked.
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Run {
+    fn end(&self, left: Left<Frontier>) {
+        let ending = self.ending.lock().expect("nothing panics under its lock").take();
+        let Some(Ending { common, done }) = ending else { return };
+        let common = Arc::into_inner(common).expect("each lane gives it back before it leaves");
+        let Common { mut cache, versions, context, .. } = common;
+        let base = versions.into_base();
+        let slots = base.slots.into_iter();
+        let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
+        cache.returned(base.accounts, slots);
+        let (conflicts, alone, result) = match left {
+            Left::Whole(frontier) => (frontier.conflicts, frontier.alone, frontier.finish()),
+            Left::Broken => {
+                let why = "a lane was stopped before the batch was done";
+                (0, 0, Err(ExecuteError::Fault(why.to_owned())))
+            }
+        };
+        match &result {
+            Ok(executed) if executed.included.is_empty() => {}
+            Ok(executed) => cache.apply(context.height, &executed.changes),
+            // As the other executor: what was read may be what is wrong.
+            Err(_) => cache.forget_committed(),
+        }
+        done(Finished { cache, result, conflicts, alone });
+    }
+}

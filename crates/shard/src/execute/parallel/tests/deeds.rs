@@ -1,0 +1,225 @@
+//! What becomes of batches in which something happens on purpose?
+
+use std::{sync::mpsc, time::Duration};
+
+use alloy_primitives::{Address, B256, TxKind, U256, keccak256};
+use job::Pool;
+use kernel::Runtime;
+use revm::primitives::hardfork::SpecId;
+
+use super::{
+    contracts::{self, word, words},
+    on_pool, same,
+    world::{Does, World, call, sender, transaction},
+};
+use crate::{
+    block::AccountChange,
+    config::Rules,
+    execute::{
+        ExecuteError, Executed,
+        parallel::{Finished, Work, Worth, start},
+        sequential::Executor,
+    },
+    state::cache::Cache,
+    transaction::SharedTransaction,
+};
+
+fn executed(finished: &Finished) -> &Executed {
+    finished.result.as_ref().expect("nothing fails here")
+}
+
+fn own_counts(senders: u64) -> Vec<SharedTransaction> {
+    (0..senders).map(|from| call(from, 0, Does::OwnCounter.at(), Vec::new())).collect()
+}
+
+#[test]
+fn those_who_touch_different_things_are_executed_once_though_all_pay_the_same_beneficiary() {
+    let world = World::plain(32, Rules::default());
+    let (finished, _) = same(&world, 4, own_counts(32));
+    assert_eq!((finished.conflicts, finished.alone), (0, 0));
+    assert_eq!(executed(&finished).included.len(), 32);
+    let paid = |change: &&AccountChange| change.address == world.beneficiary;
+    assert!(executed(&finished).changes.accounts.iter().find(paid).is_some());
+}
+
+#[test]
+fn twice_the_workers_take_half_the_time_where_nothing_conflicts() {
+    let world = World::plain(64, Rules::default());
+    let time = |workers| same(&world, workers, own_counts(64)).1.as_secs_f64();
+    let alone = time(1);
+    for workers in [2, 4] {
+        let ideal = alone / workers as f64;
+        let time = time(workers);
+        assert!(time < 1.2 * ideal, "{workers} workers take {time}, one takes {alone}");
+    }
+}
+
+#[test]
+fn where_all_conflict_the_rest_is_executed_one_by_one() {
+    let world = World::plain(40, Rules::default());
+    let batch = (0..40).map(|from| call(from, 0, Does::Counter.at(), Vec::new())).collect();
+    let (finished, _) = same(&world, 3, batch);
+    assert!(finished.conflicts > 0);
+    assert!(finished.alone > 20, "{} of 40", finished.alone);
+    let last = &executed(&finished).included[39].1;
+    assert_eq!(U256::from_be_slice(&last.output), U256::from(40));
+}
+
+#[test]
+fn transactions_of_one_sender_are_executed_once_each_in_their_order() {
+    let world = World::plain(3, Rules::default());
+    let counts = (0..30).map(|at| call(at % 3, at / 3, Does::OwnCounter.at(), Vec::new()));
+    let (finished, _) = same(&world, 3, counts.collect());
+    assert_eq!((finished.conflicts, finished.alone), (0, 0));
+    assert_eq!(executed(&finished).included.len(), 30);
+}
+
+#[test]
+fn contract_of_an_earlier_transaction_is_called_by_a_later_one() {
+    let world = World::plain(4, Rules::default());
+    let made = sender(0).create(0);
+    let batch = vec![
+        transaction(0, 0, TxKind::Create, contracts::maker(&contracts::counter())),
+        call(1, 0, made, Vec::new()),
+        call(2, 0, Does::Proxy.at(), words(&[word(made), U256::ZERO])),
+        call(3, 0, made, Vec::new()),
+    ];
+    let (finished, _) = same(&world, 4, batch);
+    let last = &executed(&finished).included[3].1;
+    assert_eq!(U256::from_be_slice(&last.output), U256::from(3));
+}
+
+/// Before Cancun a contract takes its storage with it, also what earlier blocks have written.
+#[test]
+fn contract_that_is_destroyed_and_made_again_has_nothing_of_the_old_one() {
+    let world = World::plain(8, Rules { fork: SpecId::SHANGHAI, ..Rules::default() });
+    let maker = contracts::maker(&contracts::mortal());
+    let child = Does::Factory.at().create2(B256::ZERO, keccak256(&maker));
+    let make = [words(&[U256::ZERO]), maker.to_vec()].concat();
+    let destroy = words(&[word(sender(7))]);
+    let batch = vec![
+        call(0, 0, Does::Factory.at(), make.clone()),
+        call(1, 0, child, Vec::new()),
+        call(2, 0, child, destroy.clone()),
+        call(3, 0, child, Vec::new()),
+        call(4, 0, Does::Factory.at(), make),
+        call(5, 0, child, Vec::new()),
+        call(6, 0, Does::Mortal.at(), destroy),
+    ];
+    for workers in 1..=4 {
+        let (finished, _) = same(&world, workers, batch.clone());
+        let changes = &executed(&finished).changes.accounts;
+        let change = |address| changes.iter().find(|change| change.address == address);
+        let slots = change(child).map(|change| change.slots.iter().map(|slot| slot.after.to()));
+        assert_eq!(slots.map(Iterator::collect::<Vec<u64>>), Some(vec![1, 5]));
+        assert_eq!(change(Does::Mortal.at()).map(|change| change.after), Some(None));
+    }
+}
+
+#[test]
+fn sender_who_is_the_beneficiary_gets_what_he_pays() {
+    let mut world = World::plain(8, Rules::default());
+    world.beneficiary = sender(0);
+    let counts = (0..32).map(|at| call(at % 8, at / 8, Does::OwnCounter.at(), Vec::new()));
+    let (finished, _) = same(&world, 4, counts.collect());
+    assert_eq!(executed(&finished).included.len(), 32);
+}
+
+#[test]
+fn empty_batch_comes_to_nothing() {
+    let world = World::plain(1, Rules { system_calls: true, ..Rules::default() });
+    let (finished, _) = same(&world, 4, Vec::new());
+    assert_eq!(executed(&finished).changes, Default::default());
+}
+
+#[test]
+fn runtime_that_stops_before_the_batch_is_done_says_so() {
+    for turns in 0..3u32 {
+        let world = World::plain(8, Rules::default());
+        let rules = world.rules.clone();
+        let chain_id = rules.chain_id(Address::ZERO);
+        let cache = Cache::new(world.memory.clone(), 1_000);
+        let work = Work { rules, chain_id, context: world.context(0), batch: own_counts(8), cache };
+        let mut simulation = Runtime::builder().workers(2).simulate(1).expect("it is valid");
+        let (send, receive) = mpsc::channel();
+        start(&Pool::on(&simulation.handle()), work, 2, move |finished| {
+            send.send(finished).expect("somebody waits for it");
+        });
+        simulation.run_for(Duration::from_micros(20) * turns);
+        assert!(receive.try_recv().is_err(), "it is not done after {turns}");
+        drop(simulation);
+        let finished = receive.try_recv().expect("it is called all the same");
+        assert!(matches!(finished.result, Err(ExecuteError::Fault(_))), "{finished:?}");
+    }
+}
+
+#[test]
+fn pool_that_has_stopped_says_so_at_once() {
+    let world = World::plain(2, Rules::default());
+    let rules = world.rules.clone();
+    let chain_id = rules.chain_id(Address::ZERO);
+    let cache = Cache::new(world.memory.clone(), 1_000);
+    let work = Work { rules, chain_id, context: world.context(0), batch: own_counts(2), cache };
+    let pool = Pool::builder().workers(1).build().expect("it is valid");
+    let shared = pool.share();
+    pool.shutdown();
+    let finished = on_pool(&shared, work, 2);
+    assert!(matches!(finished.result, Err(ExecuteError::Fault(_))), "{finished:?}");
+}
+
+#[test]
+fn block_that_is_committed_while_the_state_is_lent_is_committed_when_it_is_back() {
+    let world = World::plain(1, Rules::default());
+    let mut executor = Executor::new(&world.rules, Address::ZERO, world.memory.clone(), 1_000);
+    executor.committed(3);
+    let cache = executor.lend();
+    executor.committed(5);
+    assert_eq!(cache.committed_up_to(), 3);
+    executor.take_back(cache);
+    assert_eq!(executor.cache().committed_up_to(), 5);
+}
+
+#[test]
+fn same_seed_is_the_same_run() {
+    let world = World::plain(16, Rules::default());
+    let batch =
+        || (0..16).map(|from| call(from, 0, Does::Swap.at(), words(&[U256::from(from % 5)])));
+    let run = |_| {
+        let (finished, time) = same(&world, 3, batch().collect());
+        (finished.conflicts, finished.alone, time)
+    };
+    assert_eq!(run(0), run(1));
+}
+
+#[test]
+fn heavy_batches_of_many_senders_are_worth_idle_workers() {
+    let world = World::plain(40, Rules::default());
+    let rules = &world.rules;
+    let maker = contracts::maker(&contracts::counter());
+    let make = |from, nonce| transaction(from, nonce, TxKind::Create, maker.clone());
+    let heavy: Vec<_> = (0..20).map(|from| make(from, 0)).collect();
+    let mut worth = Worth::new();
+    assert!(!worth.worthwhile(rules, &heavy, || 1), "nothing is known yet");
+    let (mut finished, _) = same(&world, 2, heavy.clone());
+    worth.observe_parallel(&finished);
+    assert!(worth.worthwhile(rules, &heavy, || 1));
+    assert!(!worth.worthwhile(rules, &heavy, || 0), "nobody is idle");
+    assert!(!worth.worthwhile(rules, &heavy[..8], || 1), "there are few");
+    let one: Vec<_> = (0..20).map(|nonce| make(0, nonce)).collect();
+    assert!(!worth.worthwhile(rules, &one, || 1), "they run one after the other");
+    // In vain: it is not tried again for some time, and then for longer.
+    finished.alone = 10;
+    for pause in [1, 2, 4] {
+        worth.observe_parallel(&finished);
+        for _ in 0..pause {
+            assert!(!worth.worthwhile(rules, &heavy, || 1));
+        }
+        assert!(worth.worthwhile(rules, &heavy, || 1));
+    }
+    // Small ones are not worth it.
+    let transfers: Vec<_> = (0..20).map(|from| call(from, 0, sender(30), Vec::new())).collect();
+    for _ in 0..8 {
+        worth.observe_parallel(&same(&world, 2, transfers.clone()).0);
+    }
+    assert!(!worth.worthwhile(rules, &transfers, || 1));
+}

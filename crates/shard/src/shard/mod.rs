@@ -1,0 +1,266 @@
+//! A shard: its pool, its blocks and its strand, and the handle that people hold.
+
+mod body;
+mod query;
+mod roots;
+pub mod trouble;
+
+use std::{
+    any::Any,
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use alloy_primitives::{Address, B256, map::B256Set};
+use arc_swap::ArcSwapOption;
+use kernel::{Phase, ScheduleError, Strand};
+
+use crate::{
+    commit::record::{Record, ShardIndex, What},
+    events::BlockEvent,
+    execute::{DropReason, parallel::Finished},
+    pool::{self, Dropped, Pool},
+    shards::core::Core,
+    store::{Epoch, StoreError},
+    view::View,
+};
+pub(crate) use body::Batch;
+use body::ShardBody;
+
+pub use query::{Status, TransactionStatus};
+
+/// A small chain, named by an address. Handles are cheap to clone.
+#[derive(Clone)]
+pub struct Shard {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard").field("address", &self.inner.address).finish_non_exhaustive()
+    }
+}
+
+/// What the strand, the committer and the handles share.
+pub(crate) struct Inner {
+    pub(crate) core: Arc<Core>,
+    pub(crate) index: ShardIndex,
+    pub(crate) address: Address,
+    pub(crate) chain_id: u64,
+    pub(crate) view: Arc<View>,
+    pool: Mutex<Pool>,
+    /// Until it stops: the strand's body holds this, so one of the two must let go.
+    strand: ArcSwapOption<Strand>,
+    /// What is in the pool and could not be written to the log.
+    unwritten: Mutex<B256Set>,
+    mail: Mutex<VecDeque<Mail>>,
+    quarantine: Mutex<Option<String>>,
+    /// The log says that it was created.
+    durable: AtomicBool,
+    pub(crate) included: AtomicU64,
+}
+
+/// What others tell the strand.
+pub(crate) enum Mail {
+    /// What became of the block in flight.
+    Committed(Result<(), StoreError>),
+    /// What several workers made of a batch.
+    Executed(Box<Finished>),
+    /// It has backed off for long enough.
+    TryAgain,
+}
+
+impl Inner {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        index: ShardIndex,
+        address: Address,
+        view: Arc<View>,
+        durable: bool,
+    ) -> Arc<Inner> {
+        let chain_id = core.config.rules.chain_id(address);
+        let base_fee = core.environment.get().base_fee;
+        let pool = Pool::new(address, &core.config.rules, core.config.pool.clone(), base_fee);
+        Arc::new(Inner {
+            core,
+            index,
+            address,
+            chain_id,
+            view,
+            pool: Mutex::new(pool),
+            strand: ArcSwapOption::empty(),
+            unwritten: Mutex::default(),
+            mail: Mutex::default(),
+            quarantine: Mutex::default(),
+            durable: AtomicBool::new(durable),
+            included: AtomicU64::new(0),
+        })
+    }
+
+    /// Gives it its strand. Until then wakes are not needed: its first turn looks at everything.
+    pub(crate) fn start(self: &Arc<Inner>) -> Result<(), ScheduleError> {
+        let name = format!("shard {}", self.address);
+        let builder = self.core.runtime.strand().name(name);
+        let (strand, _) = builder.idle_body(ShardBody::new(self.clone()))?;
+        let before = self.strand.swap(Some(Arc::new(strand)));
+        assert!(before.is_none(), "a shard is started once");
+        Ok(())
+    }
+
+    pub(crate) fn pool(&self) -> MutexGuard<'_, Pool> {
+        lock(&self.pool)
+    }
+
+    /// Something has changed that its next turn should see.
+    pub(crate) fn wake(&self) {
+        if let Some(strand) = &*self.strand.load() {
+            // A runtime that takes no wakes is shutting down: what is accepted is in the log.
+            let _ = strand.wake();
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        if let Some(strand) = self.strand.swap(None) {
+            // A runtime that has stopped gives it no turn to end in: it goes with this handle.
+            strand.abort();
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.strand.load().as_ref().map_or(Phase::Idle, |strand| strand.phase())
+    }
+
+    pub(crate) fn send(&self, mail: Mail) {
+        lock(&self.mail).push_back(mail);
+        self.wake();
+    }
+
+    /// One by one: after a panic the others are still there.
+    fn next_mail(&self) -> Option<Mail> {
+        lock(&self.mail).pop_front()
+    }
+
+    pub(crate) fn quarantine(&self) -> Option<String> {
+        lock(&self.quarantine).clone()
+    }
+
+    fn set_quarantine(&self, why: String) {
+        lock(&self.quarantine).get_or_insert(why);
+    }
+
+    /// Ends a quarantine: the next turn tries again.
+    pub(crate) fn release(&self) {
+        lock(&self.quarantine).take();
+        self.wake();
+    }
+
+    /// The record that says that it exists, as long as no log does.
+    pub(crate) fn created_record(&self) -> Vec<Record> {
+        if self.durable.load(Acquire) {
+            return Vec::new();
+        }
+        let what = What::Created { address: self.address, chain_id: self.chain_id };
+        vec![Record { shard: self.index, what }]
+    }
+
+    pub(crate) fn set_durable(&self) {
+        self.durable.store(true, Release);
+    }
+
+    /// A batch is durable: now it can be seen. Called by the committer, in the order of the log.
+    pub(crate) fn committed(&self, epoch: Epoch, batch: &Batch) -> Result<(), StoreError> {
+        self.set_durable();
+        let dropped = batch.dropped.iter();
+        let dropped = dropped.map(|(transaction, reason)| (transaction.hash(), reason.clone()));
+        self.view.drop_transactions(epoch, dropped);
+        let Some(new) = &batch.block else { return Ok(()) };
+        self.view.add(epoch, new)?;
+        self.included.fetch_add(new.block.transactions.len() as u64, Relaxed);
+        self.core.events.publish(&BlockEvent { shard: self.address, block: new.block.clone() });
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Changes the pool. Why it drops something is written down, and then it can be asked for.
+    ///
+    /// What happens to a transaction is submitted under the pool's lock, its acceptance too: so the
+    /// log tells it in order. One that was dropped may be accepted again, and then it counts.
+    pub(crate) fn change_pool(self: &Arc<Inner>, change: impl FnOnce(&mut Pool) -> Vec<Dropped>) {
+        let mut pool = self.pool();
+        let dropped: Vec<(B256, DropReason)> = change(&mut pool)
+            .into_iter()
+            .map(|(transaction, reason)| (transaction.hash(), reason))
+            .collect();
+        if dropped.is_empty() {
+            return;
+        }
+        let mut records = self.created_record();
+        records.extend(dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason)));
+        let inner = self.clone();
+        let done = move |result| inner.told_of_drops(result, dropped);
+        let refused = self.core.committer.enqueue(records, Box::new(done));
+        drop(pool);
+        if let Err(refused) = refused {
+            refused.tell();
+        }
+    }
+
+    /// The acceptance of a transaction could not be written.
+    pub(crate) fn set_unwritten(&self, hash: B256) {
+        let pool = self.pool();
+        if pool.get(hash).is_none() {
+            return;
+        }
+        let mut unwritten = lock(&self.unwritten);
+        unwritten.insert(hash);
+        if unwritten.len() > pool.len() {
+            // Some of them have left it.
+            unwritten.retain(|hash| pool.get(*hash).is_some());
+        }
+    }
+
+    /// Whether it waits and was not written. From now on it counts as written. One that is being
+    /// executed may be in a block that is on its way: its acceptance must not come after that.
+    pub(crate) fn take_unwritten(&self, pool: &Pool, hash: B256) -> bool {
+        let waits = matches!(pool.status(hash), Some(pool::Status::Queued(_)));
+        waits && lock(&self.unwritten).remove(&hash)
+    }
+
+    /// The reasons of drops are in the log, or could not be written.
+    pub(crate) fn told_of_drops(
+        &self,
+        result: Result<Epoch, StoreError>,
+        dropped: Vec<(B256, DropReason)>,
+    ) {
+        if result.is_ok() {
+            self.set_durable();
+        }
+        // Without a log it is still in the journal of those that wait: after a crash the pool
+        // drops it again.
+        self.view.drop_transactions(result.unwrap_or(Epoch::NONE), dropped);
+    }
+
+    pub(crate) fn drop_record(&self, hash: B256, reason: &DropReason) -> Record {
+        Record { shard: self.index, what: What::Dropped { hash, reason: reason.clone() } }
+    }
+}
+
+/// A lock whose holders leave the value whole whatever happens.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without words".to_owned())
+}

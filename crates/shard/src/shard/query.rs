@@ -1,0 +1,184 @@
+//! What can be asked of a shard?
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+use kernel::Phase;
+
+use super::Shard;
+use crate::{
+    block::{Block, Receipt},
+    execute::{DropReason, ExecuteError},
+    pool,
+    state::StateReader,
+    store::StoreError,
+    trace::{Trace, TraceRequest, Traces},
+    transaction::SharedTransaction,
+    trie::{self, AccountProof},
+    view::{Position, StateAt},
+};
+
+/// How a shard is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub address: Address,
+    pub chain_id: u64,
+    /// Whether it waits for work, for its turn, or has it.
+    pub phase: Phase,
+    /// The newest committed block.
+    pub height: u64,
+    /// Transactions in its pool.
+    pub pool_len: usize,
+    /// Transactions in its blocks since it was opened.
+    pub included: u64,
+    /// Why it executes nothing, if it does not.
+    pub quarantine: Option<String>,
+}
+
+/// Where a transaction is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// In the pool.
+    Queued(pool::Status),
+    /// In a block.
+    Included(Position),
+    /// It will never be in a block.
+    Dropped(DropReason),
+}
+
+impl Shard {
+    /// By which it is named.
+    pub fn address(&self) -> Address {
+        self.inner.address
+    }
+
+    /// Its own, by which its transactions are told from those of other shards.
+    pub fn chain_id(&self) -> u64 {
+        self.inner.chain_id
+    }
+
+    /// How it is.
+    pub fn status(&self) -> Status {
+        let inner = &self.inner;
+        Status {
+            address: inner.address,
+            chain_id: inner.chain_id,
+            phase: inner.phase(),
+            height: self.tip().number(),
+            pool_len: inner.pool().len(),
+            included: inner.included.load(std::sync::atomic::Ordering::Relaxed),
+            quarantine: inner.quarantine(),
+        }
+    }
+
+    /// Ends a quarantine: it tries again.
+    pub fn release(&self) {
+        self.inner.release();
+    }
+
+    /// The newest committed block.
+    pub fn tip(&self) -> Arc<Block> {
+        self.inner.view.tip()
+    }
+
+    /// A block by its number; `None`: there is none yet.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn block(&self, number: u64) -> Result<Option<Arc<Block>>, StoreError> {
+        self.inner.view.block(number)
+    }
+
+    /// A block's number by its hash.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn block_number(&self, hash: B256) -> Result<Option<u64>, StoreError> {
+        self.inner.view.number_of(hash)
+    }
+
+    /// The newest committed state.
+    pub fn state(&self) -> StateAt {
+        StateAt::latest(self.inner.view.clone())
+    }
+
+    /// The state at the end of a block; `None`: there is no such block yet.
+    pub fn state_at(&self, number: u64) -> Option<StateAt> {
+        (number <= self.tip().number()).then(|| StateAt::block(self.inner.view.clone(), number))
+    }
+
+    /// The nonce that a sender's next transaction needs, after those in the pool.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn next_nonce(&self, sender: Address) -> Result<u64, StoreError> {
+        if let Some(nonce) = self.inner.pool().next_nonce(sender) {
+            return Ok(nonce);
+        }
+        Ok(self.state().account(sender)?.map_or(0, |account| account.nonce))
+    }
+
+    /// A transaction of a block, with its receipt.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn transaction(
+        &self,
+        hash: B256,
+    ) -> Result<Option<(Position, SharedTransaction, Receipt)>, StoreError> {
+        let Some(position) = self.inner.view.position(hash)? else { return Ok(None) };
+        let found = self.inner.view.transaction(position)?;
+        Ok(found.map(|(transaction, receipt)| (position, transaction, receipt)))
+    }
+
+    /// What happened inside a transaction of a block, by executing the block again up to it.
+    ///
+    /// # Errors
+    /// If there is no such transaction, or the store can not be read.
+    pub fn trace(&self, at: Position, request: &TraceRequest) -> Result<Trace, ExecuteError> {
+        let missing = || ExecuteError::Fault(format!("there is no block {}", at.number));
+        let block = self.block(at.number)?.ok_or_else(missing)?;
+        let before = self.state_at(at.number.saturating_sub(1)).ok_or_else(missing)?;
+        let rules = &self.inner.core.config.rules;
+        let traces = Traces { rules, chain_id: self.inner.chain_id, before: &before };
+        traces.transaction(&block, at.index as usize, request)
+    }
+
+    /// What shows an account and slots of it to whoever knows the newest state root only. `None`:
+    /// this node keeps no state root.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn prove(
+        &self,
+        address: Address,
+        slots: &[U256],
+    ) -> Result<Option<(Arc<Block>, AccountProof)>, StoreError> {
+        if !self.inner.core.config.rules.state_root {
+            return Ok(None);
+        }
+        let (block, nodes) = self.inner.view.nodes();
+        Ok(Some((block, trie::prove(&nodes, address, slots)?)))
+    }
+
+    /// Where a transaction is; `None`: it was never accepted here, or so long ago that its drop is
+    /// forgotten.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn transaction_status(&self, hash: B256) -> Result<Option<TransactionStatus>, StoreError> {
+        let view = &self.inner.view;
+        // Blocks first: one that was just committed may still be in the pool.
+        if let Some(position) = view.position(hash)? {
+            return Ok(Some(TransactionStatus::Included(position)));
+        }
+        if let Some(status) = self.inner.pool().status(hash) {
+            return Ok(Some(TransactionStatus::Queued(status)));
+        }
+        // It may have left the pool for a block between the two looks.
+        if let Some(position) = view.position(hash)? {
+            return Ok(Some(TransactionStatus::Included(position)));
+        }
+        Ok(view.dropped(hash)?.map(TransactionStatus::Dropped))
+    }
+}

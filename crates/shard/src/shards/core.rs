@@ -1,0 +1,91 @@
+//! What do all shards of a runtime have in common?
+
+use std::{
+    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64},
+    time::Duration,
+};
+
+use alloy_primitives::{Address, map::HashMap};
+use kernel::Handle;
+
+use crate::{
+    commit::{driver::Committer, reads::Reads},
+    config::Config,
+    environment::SharedEnvironment,
+    events::{BlockEvent, Hub},
+    genesis::GenesisState,
+    shard::Inner,
+    store::Epoch,
+};
+
+/// What all shards share.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) runtime: Handle,
+    pub(crate) tables: Arc<Reads>,
+    pub(crate) committer: Committer,
+    pub(crate) environment: SharedEnvironment,
+    pub(crate) genesis: Arc<GenesisState>,
+    pub(crate) events: Hub<BlockEvent>,
+    /// For blocks that several workers execute.
+    pub(crate) jobs: Option<job::Pool>,
+    /// How many such blocks there were.
+    pub(crate) parallel_blocks: AtomicU64,
+    /// The time of day at which the runtime's clock stood at `opened`.
+    pub(crate) unix_start: u64,
+    pub(crate) opened: Duration,
+}
+
+impl Core {
+    /// The time of day in seconds. It never goes back, since the runtime's clock does not.
+    pub(crate) fn unix_time(&self) -> u64 {
+        self.unix_start + self.runtime.now().saturating_sub(self.opened).as_secs()
+    }
+}
+
+/// Which shards there are.
+#[derive(Default)]
+pub(crate) struct Registry(RwLock<Members>);
+
+#[derive(Default)]
+pub(crate) struct Members {
+    pub(crate) by_address: HashMap<Address, Arc<Inner>>,
+    pub(crate) by_chain_id: HashMap<u64, Address>,
+    /// The index of the next shard.
+    pub(crate) next: u32,
+}
+
+impl Registry {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Members> {
+        self.0.read().expect("nothing panics while it holds the registry")
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Members> {
+        self.0.write().expect("nothing panics while it holds the registry")
+    }
+
+    pub(crate) fn get(&self, address: Address) -> Option<Arc<Inner>> {
+        self.read().by_address.get(&address).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Inner>> {
+        self.read().by_address.values().cloned().collect()
+    }
+
+    /// The tables hold this epoch: copies in memory can go.
+    pub(crate) fn folded(&self, epoch: Epoch) {
+        for shard in self.all() {
+            shard.view.folded(epoch);
+        }
+    }
+}
+
+impl Members {
+    pub(crate) fn insert(&mut self, shard: Arc<Inner>) {
+        self.next = self.next.max(shard.index.0 + 1);
+        if !shard.core.config.rules.shared_chain_id {
+            self.by_chain_id.insert(shard.chain_id, shard.address);
+        }
+        self.by_address.insert(shard.address, shard);
+    }
+}

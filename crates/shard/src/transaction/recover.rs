@@ -1,0 +1,82 @@
+//! Who has signed a transaction, and how are many asked at once?
+
+use alloy_consensus::{
+    Transaction as _, TxEnvelope,
+    crypto::{SECP256K1N_HALF, secp256k1::recover_signer},
+    transaction::SignerRecoverable,
+};
+use alloy_primitives::Address;
+use kernel::{Handle, JoinError, ScheduleError};
+
+use super::{Malformed, Transaction, Unrecovered};
+
+/// Signatures that one job recovers: enough that handing it over costs nothing beside them, few
+/// enough that it is done within a quantum.
+const PER_JOB_MAX: usize = 8;
+
+/// What came of each transaction of a batch, in its order.
+pub type Recovered = Vec<Result<Transaction, Malformed>>;
+
+impl Unrecovered {
+    /// Recovers the sender, and those who signed its authorisations.
+    ///
+    /// # Errors
+    /// If the signature is not valid, or has a high `s` (EIP-2).
+    pub fn recover(self) -> Result<Transaction, Malformed> {
+        if self.envelope.signature().s() > SECP256K1N_HALF {
+            return Err(Malformed::HighS);
+        }
+        let sender = self.envelope.recover_signer().map_err(|_| Malformed::Signature)?;
+        Ok(Transaction::from_parts(self.envelope, self.encoded, sender, true))
+    }
+}
+
+/// Recovers the senders of a batch side by side on the workers of a runtime. They begin at once;
+/// the future waits for them. In a simulation it works as well.
+///
+/// ```
+/// use shard::transaction::recover_all;
+///
+/// let runtime = kernel::Runtime::new()?;
+/// let all = recover_all(&runtime, Vec::new())?;
+/// assert_eq!(runtime.spawn(all)?.join()??, []);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the runtime has stopped; the future's, if it stops meanwhile.
+pub fn recover_all(
+    handle: &Handle,
+    batch: Vec<Unrecovered>,
+) -> Result<impl Future<Output = Result<Recovered, JoinError>> + Send + 'static, ScheduleError> {
+    let count = batch.len();
+    // Some for each worker, so that one that is late does not hold up the rest.
+    let per_job = (count / (4 * handle.worker_count().max(1))).clamp(1, PER_JOB_MAX);
+    let mut jobs = Vec::with_capacity(count.div_ceil(per_job));
+    let mut batch = batch.into_iter();
+    while batch.len() > 0 {
+        let part: Vec<Unrecovered> = batch.by_ref().take(per_job).collect();
+        jobs.push(
+            handle
+                .compute(move |_| part.into_iter().map(Unrecovered::recover).collect::<Vec<_>>())?,
+        );
+    }
+    Ok(async move {
+        let mut recovered = Vec::with_capacity(count);
+        for job in jobs {
+            recovered.append(&mut job.await?);
+        }
+        Ok(recovered)
+    })
+}
+
+/// Who signed the authorisations of EIP-7702. With libsecp256k1 as well: the virtual machine would
+/// ask again in each execution, and with the slow curve.
+pub(super) fn authorities(envelope: &TxEnvelope) -> Vec<Option<Address>> {
+    let signed = envelope.authorization_list().unwrap_or_default();
+    let authority = |signed: &alloy_eips::eip7702::SignedAuthorization| {
+        let signature = signed.signature().ok()?;
+        recover_signer(&signature, signed.signature_hash()).ok()
+    };
+    signed.iter().map(authority).collect()
+}

@@ -1,0 +1,159 @@
+//! What can be asked about a shard?
+//!
+//! ```text
+//!   genesis        tables                     generations, in memory
+//!   |  shared  |   | folded epochs       |    | older epoch | newest epoch |
+//!   block 0        1 .. folded                folded+1 ..               tip
+//! ```
+//!
+//! 1. A view holds committed blocks only. They are added in order, by the committer.
+//! 2. Each block is in the tables or in a generation; while an epoch is being folded perhaps in
+//!    both, never in neither: a generation goes after the fold that holds it. Whoever reads the
+//!    tables holds the lock that such a removal takes, so it does not look into the one before the
+//!    fold and into the other after it.
+//! 3. A generation is one epoch of the log, so it goes as a whole.
+
+mod generation;
+mod history;
+mod lookup;
+
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use alloy_primitives::{Address, B256};
+
+use crate::{
+    block::Block,
+    commit::{
+        keys,
+        reads::Reads,
+        record::{NewBlock, ShardIndex, corrupt},
+    },
+    execute::DropReason,
+    genesis::GenesisState,
+    store::{Epoch, StoreError, Table},
+};
+use generation::Generation;
+
+pub use history::StateAt;
+pub use lookup::Position;
+
+/// The committed blocks and state of one shard.
+pub(crate) struct View {
+    shard: ShardIndex,
+    tables: Arc<Reads>,
+    genesis: Arc<GenesisState>,
+    /// Block 0.
+    first: Arc<Block>,
+    recent: RwLock<Recent>,
+}
+
+struct Recent {
+    tip: Arc<Block>,
+    /// The oldest first. One that is being folded and the one that grows; seldom more.
+    generations: Vec<Generation>,
+}
+
+impl View {
+    /// Of a shard that has block 0 only.
+    pub(crate) fn new(
+        shard: ShardIndex,
+        address: Address,
+        tables: Arc<Reads>,
+        genesis: Arc<GenesisState>,
+    ) -> View {
+        let first = Arc::new(genesis.block(address));
+        let recent = RwLock::new(Recent { tip: first.clone(), generations: Vec::new() });
+        View { shard, tables, genesis, first, recent }
+    }
+
+    /// Of a shard whose folded blocks are in the tables. What the log holds is added after it.
+    pub(crate) fn open(
+        shard: ShardIndex,
+        address: Address,
+        tables: Arc<Reads>,
+        genesis: Arc<GenesisState>,
+    ) -> Result<View, StoreError> {
+        let view = View::new(shard, address, tables, genesis);
+        if let Some(tip) = view.last_in_tables()? {
+            view.write().tip = Arc::new(tip);
+        }
+        Ok(view)
+    }
+
+    fn last_in_tables(&self) -> Result<Option<Block>, StoreError> {
+        // Heights are without gaps, so the last is where bisection ends.
+        let exists =
+            |number| self.tables.get(Table::Blocks, &keys::number(self.shard, number), &mut |_| {});
+        if !exists(1)? {
+            return Ok(None);
+        }
+        let (mut there, mut step) = (1u64, 1u64);
+        while exists(there + step)? {
+            there += step;
+            step *= 2;
+        }
+        while step > 0 {
+            if exists(there + step)? {
+                there += step;
+            }
+            step /= 2;
+        }
+        self.block_in_tables(there)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Recent> {
+        self.recent.read().expect("nothing panics while it holds a view")
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Recent> {
+        self.recent.write().expect("nothing panics while it holds a view")
+    }
+
+    /// The newest committed block.
+    pub(crate) fn tip(&self) -> Arc<Block> {
+        self.read().tip.clone()
+    }
+
+    /// Adds the next block, which the log holds in this epoch.
+    pub(crate) fn add(&self, epoch: Epoch, new: &NewBlock) -> Result<(), StoreError> {
+        let mut recent = self.write();
+        let expected = recent.tip.number() + 1;
+        let block = &new.block;
+        if block.number() != expected || block.header.parent_hash != recent.tip.hash {
+            return Err(corrupt(&format!(
+                "block {} of shard {} where block {expected} should follow",
+                block.number(),
+                self.shard.0
+            )));
+        }
+        recent.generation(epoch).add(new);
+        recent.tip = block.clone();
+        Ok(())
+    }
+
+    /// Transactions of the pool will never be in a block.
+    pub(crate) fn drop_transactions(
+        &self,
+        epoch: Epoch,
+        dropped: impl IntoIterator<Item = (B256, DropReason)>,
+    ) {
+        let mut dropped = dropped.into_iter().peekable();
+        if dropped.peek().is_some() {
+            self.write().generation(epoch).dropped.extend(dropped);
+        }
+    }
+
+    /// The tables hold all epochs up to this one.
+    pub(crate) fn folded(&self, epoch: Epoch) {
+        self.write().generations.retain(|generation| generation.epoch > epoch);
+    }
+}
+
+impl Recent {
+    fn generation(&mut self, epoch: Epoch) -> &mut Generation {
+        if self.generations.last().is_none_or(|last| last.epoch < epoch) {
+            self.generations.push(Generation::new(epoch));
+        }
+        self.generations.last_mut().expect("there is one now")
+    }
+}

@@ -1,0 +1,180 @@
+//! A shard fails for a reason of its own: nothing of what it has taken is lost.
+
+mod common;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use common::{config, shard, transfer};
+use kernel::{Runtime, Simulation};
+use shard::{
+    Config, Shards,
+    shard::TransactionStatus,
+    store::{Change, Epoch, MemoryStore, Replayed, Store, StoreError, Table},
+};
+
+/// What happens to whoever reads a node of the state trie.
+#[derive(Clone, Debug)]
+enum Trap {
+    Panics,
+    Fails(StoreError),
+    /// All shards are dropped. Who comes again and again panics.
+    Closes(Arc<Mutex<Option<Shards>>>),
+}
+
+/// A store in memory with a trap.
+#[derive(Default)]
+struct Trapped {
+    store: MemoryStore,
+    trap: Mutex<Option<Trap>>,
+    sprung: AtomicU64,
+}
+
+impl Trapped {
+    fn set(&self, trap: Option<Trap>) {
+        *self.trap.lock().unwrap() = trap;
+    }
+}
+
+impl Store for Trapped {
+    fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
+        self.store.append(records, sync)
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+
+    fn rotate(&self) -> Result<Epoch, StoreError> {
+        self.store.rotate()
+    }
+
+    fn current(&self) -> (Epoch, u64) {
+        self.store.current()
+    }
+
+    fn folded(&self) -> Epoch {
+        self.store.folded()
+    }
+
+    fn fold(
+        &self,
+        epoch: Epoch,
+        changes: &mut dyn Iterator<Item = Change>,
+    ) -> Result<(), StoreError> {
+        self.store.fold(epoch, changes)
+    }
+
+    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
+        self.store.replay(each)
+    }
+
+    fn get(
+        &self,
+        table: Table,
+        key: &[u8],
+        read: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        let trap = self.trap.lock().unwrap().clone();
+        if let (Table::TrieNodes, Some(trap)) = (table, trap) {
+            let sprung = self.sprung.fetch_add(1, Relaxed);
+            match trap {
+                Trap::Closes(_) if sprung > 1_000 => panic!("there is no end to it"),
+                Trap::Closes(shards) => drop(shards.lock().unwrap().take()),
+                Trap::Panics => panic!("the floor is a trap"),
+                Trap::Fails(error) => return Err(error),
+            }
+        }
+        self.store.get(table, key, read)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        end: &[u8],
+        each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), StoreError> {
+        self.store.scan(table, from, end, each)
+    }
+
+    fn reopen(&self) -> Result<(), StoreError> {
+        self.store.reopen()
+    }
+}
+
+/// A shard with a state root, that has walked into a trap with two transactions.
+fn caught(trap: Trap) -> (Simulation, Shards, Arc<Trapped>, Config) {
+    let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+    let mut config = config();
+    config.rules.state_root = true;
+    let store = Arc::new(Trapped::default());
+    let handle = simulation.handle();
+    let shards = Shards::open(&handle, config.clone(), store.clone(), 1_700_000_000).unwrap();
+    store.set(Some(trap));
+    for from in 0..2 {
+        drop(shards.accept(shard(0), transfer(&config, shard(0), from, 0)).unwrap());
+    }
+    simulation.run_for(Duration::from_secs(600));
+    (simulation, shards, store, config)
+}
+
+fn released_includes_all(trap: Trap, why: &str) {
+    let (mut simulation, shards, store, config) = caught(trap);
+    let one = shards.get(shard(0)).unwrap();
+    let quarantine = one.status().quarantine.expect("it fails whatever it does");
+    assert!(quarantine.contains(why), "{quarantine}");
+    store.set(None);
+    one.release();
+    simulation.run_for(Duration::from_secs(600));
+    assert_eq!(one.status().quarantine, None);
+    for from in 0..2 {
+        let hash = transfer(&config, shard(0), from, 0).hash();
+        let status = one.transaction_status(hash).unwrap();
+        assert!(matches!(status, Some(TransactionStatus::Included(_))), "{status:?}");
+    }
+}
+
+#[test]
+fn after_a_panic_outside_of_a_transaction_a_shard_that_is_released_goes_on() {
+    released_includes_all(Trap::Panics, "the floor is a trap");
+}
+
+#[test]
+fn a_shard_whose_data_is_corrupt_is_quarantined_and_goes_on_when_it_is_released() {
+    let corrupt = StoreError::Corrupt("a node with three legs".to_owned());
+    released_includes_all(Trap::Fails(corrupt), "three legs");
+}
+
+#[test]
+fn a_shard_that_can_not_read_for_now_tries_until_it_can() {
+    let (mut simulation, shards, store, config) = caught(Trap::Fails(StoreError::Failed));
+    let one = shards.get(shard(0)).unwrap();
+    assert_eq!(one.status().quarantine, None);
+    assert!(store.sprung.load(Relaxed) > 50, "it has given up");
+    store.set(None);
+    simulation.run_for(Duration::from_secs(600));
+    let status = one.transaction_status(transfer(&config, shard(0), 1, 0).hash()).unwrap();
+    assert!(matches!(status, Some(TransactionStatus::Included(_))), "{status:?}");
+}
+
+#[test]
+fn a_turn_that_outlives_the_store_ends() {
+    let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+    let mut config = config();
+    config.rules.state_root = true;
+    let store = Arc::new(Trapped::default());
+    let handle = simulation.handle();
+    let shards = Shards::open(&handle, config.clone(), store.clone(), 1_700_000_000).unwrap();
+    drop(shards.accept(shard(0), transfer(&config, shard(0), 0, 0)).unwrap());
+    // In the middle of its turn everything is closed.
+    store.set(Some(Trap::Closes(Arc::new(Mutex::new(Some(shards))))));
+    simulation.run_for(Duration::from_secs(1));
+    let sprung = store.sprung.load(Relaxed);
+    assert!((1..100).contains(&sprung), "it has read the state {sprung} times");
+}
