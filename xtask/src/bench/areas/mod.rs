@@ -13,7 +13,8 @@ mod shard;
 mod task;
 
 /// Everything there is.
-pub(super) const ALL: &[&Area] = &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA, &shard::AREA];
+pub(super) const ALL: &[&Area] =
+    &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA, &shard::AREA];
 
 #[derive(Debug)]
 pub(super) struct Area {

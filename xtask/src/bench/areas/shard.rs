@@ -70,10 +70,7 @@ const PLANS: &[Plan] = &[
     rate("accounts_100", &["accounts_100"], 20_000),
     rate("accounts_10000", &["accounts_10000"], 20_000),
     rate("accounts_1000000", &["accounts_1000000"], 20_000),
-    Plan {
-        target: at_least!(1.5),
-        ..rate("parallel_swapapart", &["parallel_swapapart"], 5_000)
-    },
+    Plan { target: at_least!(1.5), ..rate("parallel_swapapart", &["parallel_swapapart"], 5_000) },
     Plan { target: at_least!(0.9), ..rate("parallel_swap", &["parallel_swap"], 5_000) },
     shard("latency_1", &["latency_1_p50", "latency_1_p99"], 2_000),
     shard("latency_64", &["latency_64_p50", "latency_64_p99"], 6_400),
