@@ -28,9 +28,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut actors = shell::cargo(["clippy", "--package", "benches-compare", "--all-targets"]);
     actors.args(["--features", "actors", "--", "-D", "warnings"]);
     steps.run("clippy, actors", LIMIT, actors);
-    let mut shards = shell::cargo(["clippy", "--package", "shiftwork", "--features", "shard"]);
+    let mut shards = shell::cargo(["clippy", "--package", "shiftwork", "--package", "benches"]);
+    shards.args(["--package", "benches-compare", "--all-targets", "--features"]);
+    shards.arg("shiftwork/shard,benches/shards,benches-compare/shards");
     shards.args(["--", "-D", "warnings"]);
-    steps.run("clippy, shards in the façade", LIMIT, shards);
+    steps.run("clippy, shards", LIMIT, shards);
+    steps.run("crashes", LIMIT, crashes(60));
     jit(&mut steps);
     deny(&mut steps);
     steps.run("models: loom", LONG_LIMIT, models::loom(None));
@@ -64,12 +67,20 @@ fn jit(steps: &mut Steps) {
     steps.run("tests, jit", LONG_LIMIT, tests);
 }
 
+/// A process with shards that is killed under load, again and again, for so many seconds.
+fn crashes(seconds: u64) -> Command {
+    let mut command = shell::cargo(["test", "--package", "shiftwork-shard", "--test", "crash"]);
+    command.env("SHIFTWORK_CRASH_SECONDS", seconds.to_string());
+    command
+}
+
 fn long(steps: &mut Steps) {
     const HOURS_LIMIT: Duration = Duration::from_secs(3 * 3600);
     // A different stretch of seeds each time; the log names the one that fails.
     let seed = u64::from(std::process::id()) * 1_000_000;
     steps.run("sim, long", HOURS_LIMIT, sim::command(seed, 20_000, None));
     steps.run("soak, long", HOURS_LIMIT, soak::command(30 * 60));
+    steps.run("crashes, long", HOURS_LIMIT, crashes(30 * 60));
     if tools::has_miri() {
         let mut miri = Command::new("rustup");
         miri.current_dir(shell::root());
