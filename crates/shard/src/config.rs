@@ -20,10 +20,6 @@ pub struct Config {
     pub shards_max: usize,
     /// Only shards that were created on purpose exist: a transaction creates none.
     pub strict: bool,
-    /// How many blocks back the state can be asked for; `None`: all.
-    pub history_depth: Option<u64>,
-    /// Call trees are kept with their block instead of being made on demand.
-    pub traces_stored: bool,
     /// Blocks of heavy transactions are executed on several workers.
     pub parallel: bool,
     /// How much of its state a shard keeps at hand, in accounts and slots.
@@ -42,8 +38,6 @@ impl Default for Config {
             durability: Durability::Sync,
             shards_max: 100_000,
             strict: false,
-            history_depth: None,
-            traces_stored: false,
             parallel: true,
             cache_entries: 1 << 20,
             checkpoint_bytes: 64 << 20,

@@ -3,12 +3,8 @@
 //! Free functions over any [`Database`], so that all who execute (one by one, side by side, calls,
 //! traces) do it alike.
 
-use alloy_consensus::{Transaction as _, crypto::secp256k1::recover_signer};
-use alloy_eips::{
-    eip2935::HISTORY_STORAGE_ADDRESS,
-    eip4788::BEACON_ROOTS_ADDRESS,
-    eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization},
-};
+use alloy_consensus::Transaction as _;
+use alloy_eips::{eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS};
 use alloy_primitives::{B256, Bytes, U256};
 use revm::{
     Context, Database, Journal, MainBuilder, MainnetEvm, SystemCallEvm,
@@ -16,7 +12,7 @@ use revm::{
         BlockEnv, CfgEnv, LocalContext, TxEnv,
         result::{EVMError, ExecutionResult, InvalidTransaction, Output},
     },
-    context_interface::{FrameStack, block::BlobExcessGasAndPrice, either::Either},
+    context_interface::{FrameStack, block::BlobExcessGasAndPrice},
     handler::{EthPrecompiles, MainnetContext, instructions::EthInstructions},
     interpreter::interpreter::EthInterpreter,
     primitives::{KECCAK_EMPTY, hardfork::SpecId},
@@ -130,38 +126,6 @@ pub fn block_env(rules: &Rules, context: &BlockContext) -> BlockEnv {
         )),
         slot_num: 0,
     }
-}
-
-/// What the machine is told of a transaction.
-pub fn transaction_env(transaction: &Transaction) -> TxEnv {
-    let envelope = transaction.envelope();
-    let authorizations = envelope.authorization_list().unwrap_or_default();
-    TxEnv {
-        tx_type: u8::from(envelope.tx_type()),
-        caller: transaction.sender(),
-        gas_limit: envelope.gas_limit(),
-        gas_price: envelope.max_fee_per_gas(),
-        kind: envelope.kind(),
-        value: envelope.value(),
-        data: envelope.input().clone(),
-        nonce: envelope.nonce(),
-        chain_id: envelope.chain_id(),
-        access_list: envelope.access_list().cloned().unwrap_or_default(),
-        gas_priority_fee: envelope.max_priority_fee_per_gas(),
-        blob_hashes: Vec::new(),
-        max_fee_per_blob_gas: 0,
-        authorization_list: authorizations.iter().map(|a| Either::Right(recover(a))).collect(),
-    }
-}
-
-/// With libsecp256k1: what revm would do itself takes five times as long.
-fn recover(signed: &SignedAuthorization) -> RecoveredAuthorization {
-    let authority = signed
-        .signature()
-        .ok()
-        .and_then(|signature| recover_signer(&signature, signed.signature_hash()).ok())
-        .map_or(RecoveredAuthority::Invalid, RecoveredAuthority::Valid);
-    RecoveredAuthorization::new_unchecked(signed.inner().clone(), authority)
 }
 
 /// Why a transaction can not even be tried, whatever the state is.

@@ -29,7 +29,7 @@ use crate::{
     },
     state::{StateReader, cache::Cache},
     store::StoreError,
-    transaction::{SharedTransaction, Transaction},
+    transaction::{SharedTransaction, Transaction, tx_env},
 };
 
 const BETWEEN: &str = "a machine is parked between calls";
@@ -268,7 +268,7 @@ pub(super) fn run<D: Database<Error = StoreError>>(
     transaction: &Transaction,
 ) -> Result<ExecutionResult, Verdict> {
     check_value(machine, rules, transaction)?;
-    machine.transact_one(evm::transaction_env(transaction)).map_err(evm::verdict)
+    machine.transact_one(tx_env(transaction)).map_err(evm::verdict)
 }
 
 /// Where fees are not looked at, revm does not look at the value either.

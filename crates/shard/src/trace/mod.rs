@@ -20,6 +20,7 @@ use crate::{
         evm,
     },
     state::{ReaderDatabase, StateReader},
+    transaction::tx_env,
 };
 
 pub use request::{STEPS_MAX, Trace, TraceRequest};
@@ -75,7 +76,7 @@ impl Traces<'_> {
 
         let mut traces = Vec::new();
         for (index, transaction) in block.transactions.iter().enumerate().take(end) {
-            let env = evm::transaction_env(transaction);
+            let env = tx_env(transaction);
             let gas_limit = env.gas_limit;
             let again = |error| {
                 ExecuteError::Fault(format!(

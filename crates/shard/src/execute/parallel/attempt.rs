@@ -34,6 +34,7 @@ use crate::{
     },
     state::StateReader as _,
     store::StoreError,
+    transaction::tx_env,
 };
 
 /// What came of a transaction, and what it was told.
@@ -107,7 +108,7 @@ impl Runner {
         let machine = &mut self.machine;
         let run = catch_unwind(AssertUnwindSafe(|| {
             sequential::check_value(machine, &common.rules, transaction)?;
-            machine.ctx.set_tx(evm::transaction_env(transaction));
+            machine.ctx.set_tx(tx_env(transaction));
             fees.run(machine).map_err(evm::verdict)
         }));
         let Ok(run) = run else {

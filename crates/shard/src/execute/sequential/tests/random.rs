@@ -23,7 +23,7 @@ fn plain(
         }
         let mut machine = evm::machine(rules, rules.chain_id(SHARD), &mut database);
         machine.set_block(evm::block_env(rules, context));
-        if let Ok(result) = machine.transact(evm::transaction_env(transaction)) {
+        if let Ok(result) = machine.transact(crate::transaction::tx_env(transaction)) {
             gas += result.result.tx_gas_used();
             done.push((Arc::clone(transaction), result.result.tx_gas_used()));
             database.commit(result.state);
