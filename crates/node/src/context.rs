@@ -1,0 +1,63 @@
+//! What do all requests share?
+
+use std::sync::Arc;
+
+use alloy_primitives::Address;
+use kernel::Handle;
+use shard::{Shard, Shards};
+
+use crate::{
+    accounts::DevAccount,
+    rpc::error::RpcError,
+    settings::{Limits, Settings},
+};
+
+/// What all requests share.
+pub(crate) struct Context {
+    pub(crate) shards: Shards,
+    /// Where questions are answered that take a while.
+    pub(crate) queries: Handle,
+    pub(crate) accounts: Vec<DevAccount>,
+    pub(crate) settings: Settings,
+}
+
+/// Which path a request came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// `/`
+    Root,
+    /// `/shard/<address>`
+    Shard(Address),
+}
+
+impl Context {
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
+    /// A shard as its own endpoint sees it: one that nobody has used yet answers from genesis,
+    /// unless shards are made on purpose only.
+    pub(crate) fn own(&self, address: Address) -> Result<Shard, RpcError> {
+        if self.settings.shards.strict {
+            self.existing(address)
+        } else {
+            Ok(self.shards.look(address))
+        }
+    }
+
+    /// A shard that exists.
+    pub(crate) fn existing(&self, address: Address) -> Result<Shard, RpcError> {
+        self.shards.get(address).ok_or_else(|| RpcError::shard_not_found(address))
+    }
+
+    /// Runs what takes a while on a worker.
+    pub(crate) async fn compute<R: Send + 'static>(
+        self: &Arc<Context>,
+        run: impl FnOnce(&Context) -> R + Send + 'static,
+    ) -> Result<R, RpcError> {
+        let context = self.clone();
+        let running =
+            self.queries.compute(move |_| run(&context)).map_err(|_| RpcError::stopping())?;
+        running.await.map_err(|error| RpcError::internal(&error))
+    }
+}

@@ -1,0 +1,64 @@
+//! The arguments of a request, one after the other.
+
+use std::fmt;
+
+use jsonrpsee::types::Params;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::error::RpcError;
+
+/// The arguments that are left.
+#[derive(Debug)]
+pub(crate) struct Args {
+    values: std::vec::IntoIter<Box<RawValue>>,
+    /// The index of the next one.
+    next: usize,
+}
+
+impl Args {
+    /// Reads the list. Named arguments are no list: the Ethereum methods have none.
+    pub(crate) fn new(params: &Params<'_>) -> Result<Args, RpcError> {
+        let values = match params.as_str() {
+            None => Vec::new(),
+            Some(text) => serde_json::from_str(text)
+                .map_err(|_| RpcError::invalid("non-array args: pass the arguments in a list"))?,
+        };
+        Ok(Args { values: values.into_iter(), next: 0 })
+    }
+
+    /// The next one, which must be there.
+    pub(crate) fn required<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, RpcError> {
+        let index = self.next;
+        self.optional(name)?.ok_or_else(|| {
+            RpcError::invalid(format!("missing value for required argument {index} ({name})"))
+        })
+    }
+
+    /// The next one; `None` if it is not there or null.
+    pub(crate) fn optional<T: DeserializeOwned>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<T>, RpcError> {
+        let index = self.next;
+        self.next += 1;
+        let Some(value) = self.values.next() else { return Ok(None) };
+        let wrong = |why: &dyn fmt::Display| {
+            RpcError::invalid(format!("invalid argument {index} ({name}): {why}"))
+        };
+        serde_json::from_str(value.get()).map_err(|why| wrong(&why))
+    }
+
+    /// There must not be more.
+    pub(crate) fn end(&self) -> Result<(), RpcError> {
+        match self.values.as_slice().len() {
+            0 => Ok(()),
+            more => {
+                let most = self.next;
+                Err(RpcError::invalid(format!(
+                    "too many arguments, want at most {most}: {more} too many"
+                )))
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Which methods are there, and what do they take?
+//!
+//! A method of a shard is written once. It is reached at the shard's own endpoint under its usual
+//! name (`eth_getBalance`), and at `/` in the namespace `shard_` with the shard's address as the
+//! first argument (`shard_getBalance`). The table is also what the reference is made from, and the
+//! tests of wrong arguments.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use alloy_primitives::Address;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use shard::Shard;
+
+use super::{args::Args, error::RpcError, eth};
+use crate::context::{Context, Endpoint};
+
+/// A method that can be called.
+#[derive(Debug)]
+pub struct Method {
+    /// As tools call it.
+    pub name: &'static str,
+    /// What it takes, in order.
+    pub params: &'static [Param],
+    /// What it does, in one sentence.
+    pub about: &'static str,
+    /// Where it can be called.
+    pub(crate) place: Place,
+    pub(crate) run: Run,
+}
+
+/// What a method takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub optional: bool,
+}
+
+/// What an argument looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    Address,
+    Hash,
+    /// A number in hexadecimal, 0x-prefixed.
+    Quantity,
+    /// A number, a name such as `latest`, or an object with a block's hash.
+    Block,
+    Bytes,
+    Bool,
+    /// A call, as `eth_call` takes it.
+    Call,
+    /// What to look for among logs.
+    LogFilter,
+    /// An object whose members have defaults.
+    Options,
+    /// A list.
+    List,
+    Text,
+}
+
+/// Where a method can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is about one shard: at its own endpoint, and at `/` as `shard_…`.
+    Shard,
+    /// It is about one shard and writes: the same, but at `/` the shard need not exist.
+    ShardWrite,
+    /// At its own endpoint only.
+    OwnOnly,
+    /// At `/` only.
+    Root,
+    /// It is the same everywhere.
+    Everywhere,
+}
+
+/// How it is run.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    /// At once: it takes microseconds.
+    Here(fn(&mut Call) -> Result<Answer, RpcError>),
+    /// On a worker: it may take long.
+    OnWorker(fn(&mut Call) -> Result<Answer, RpcError>),
+    /// It waits for others.
+    Waiting(fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>),
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Run::Here(_) => "Here",
+            Run::OnWorker(_) => "OnWorker",
+            Run::Waiting(_) => "Waiting",
+        })
+    }
+}
+
+/// An answer, as it will be sent.
+pub(crate) type Answer = Box<RawValue>;
+
+/// Writes an answer down.
+pub(crate) fn answer<T: Serialize + ?Sized>(value: &T) -> Result<Answer, RpcError> {
+    to_raw_value(value).map_err(|error| RpcError::internal(&error))
+}
+
+/// A call of a method.
+pub(crate) struct Call {
+    pub(crate) context: Arc<Context>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) place: Place,
+    pub(crate) args: Args,
+}
+
+impl Call {
+    /// Which shard it is about: that of the path, or the first argument at `/`. To be asked once,
+    /// before the other arguments.
+    pub(crate) fn address(&mut self) -> Result<Address, RpcError> {
+        match self.endpoint {
+            Endpoint::Shard(address) => Ok(address),
+            Endpoint::Root => self.args.required("shard"),
+        }
+    }
+
+    /// The shard it is about.
+    pub(crate) fn shard(&mut self) -> Result<Shard, RpcError> {
+        let address = self.address()?;
+        match (self.endpoint, self.place) {
+            (Endpoint::Root, Place::Shard) => self.context.existing(address),
+            _ => self.context.own(address),
+        }
+    }
+}
+
+impl Method {
+    pub(crate) const fn here(
+        name: &'static str,
+        params: &'static [Param],
+        run: fn(&mut Call) -> Result<Answer, RpcError>,
+        about: &'static str,
+    ) -> Method {
+        Method { name, params, about, place: Place::Shard, run: Run::Here(run) }
+    }
+
+    pub(crate) const fn on_worker(
+        name: &'static str,
+        params: &'static [Param],
+        run: fn(&mut Call) -> Result<Answer, RpcError>,
+        about: &'static str,
+    ) -> Method {
+        Method { name, params, about, place: Place::Shard, run: Run::OnWorker(run) }
+    }
+
+    pub(crate) const fn waiting(
+        name: &'static str,
+        params: &'static [Param],
+        run: fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
+        about: &'static str,
+    ) -> Method {
+        Method { name, params, about, place: Place::Shard, run: Run::Waiting(run) }
+    }
+
+    pub(crate) const fn at(mut self, place: Place) -> Method {
+        self.place = place;
+        self
+    }
+
+    /// Its name at `/`, where the shard's address comes first.
+    pub fn name_at_root(&self) -> Option<String> {
+        let (_, rest) = self.name.split_once('_')?;
+        matches!(self.place, Place::Shard | Place::ShardWrite).then(|| format!("shard_{rest}"))
+    }
+
+    /// Whether it can be called at a shard's own endpoint.
+    pub fn is_at_shards(&self) -> bool {
+        self.place != Place::Root
+    }
+
+    /// Whether it can be called at `/` under its own name.
+    pub fn is_at_root(&self) -> bool {
+        matches!(self.place, Place::Root | Place::Everywhere)
+    }
+}
+
+impl Param {
+    pub(crate) const fn required(name: &'static str, kind: Kind) -> Param {
+        Param { name, kind, optional: false }
+    }
+
+    pub(crate) const fn optional(name: &'static str, kind: Kind) -> Param {
+        Param { name, kind, optional: true }
+    }
+}
+
+/// The methods of every kind, in the order of the reference.
+const TABLES: &[&[Method]] = &[eth::state::METHODS];
+
+/// All methods.
+pub fn methods() -> impl Iterator<Item = &'static Method> {
+    TABLES.iter().copied().flatten()
+}
