@@ -25,7 +25,7 @@ use std::{
 
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
-use kernel::{Body, Step, Timer, Turn, WorkerState};
+use kernel::{Body, Step, Timer, Turn};
 
 use super::{
     Inner, Mail,
@@ -192,9 +192,7 @@ impl ShardBody {
         if core.jobs.is_none() {
             return false;
         }
-        let is_free = |state: &&_| matches!(state, WorkerState::Idle | WorkerState::Searching);
-        let idle = || core.runtime.workers().iter().filter(is_free).count();
-        self.worth.worthwhile(rules, batch, idle)
+        self.worth.worthwhile(rules, batch, || core.idle_workers())
     }
 
     /// Hands a batch to several workers, and the executor's state with it. They send it back.
@@ -212,7 +210,7 @@ impl ShardBody {
         self.lent = Some(Lent { context, collected, void: false });
         let inner = self.inner.clone();
         let done = move |finished| inner.send(Mail::Executed(Box::new(finished)));
-        parallel::start(jobs, work, core.runtime.worker_count(), done);
+        parallel::start(jobs, work, core.others.worker_count(), done);
     }
 
     /// Several workers are done with a batch.

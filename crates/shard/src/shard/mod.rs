@@ -1,6 +1,9 @@
 //! A shard: its pool, its blocks and its strand, and the handle that people hold.
 
 mod body;
+mod calls;
+mod logs;
+mod pooled;
 mod query;
 mod roots;
 pub mod trouble;
@@ -34,6 +37,7 @@ use crate::{
 pub(crate) use body::Batch;
 use body::ShardBody;
 
+pub use logs::{LogEntry, LogsError};
 pub use query::{Status, TransactionStatus};
 
 /// A small chain, named by an address. Handles are cheap to clone.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use alloy_primitives::{Address, map::HashMap};
-use kernel::Handle;
+use kernel::{Handle, WorkerState};
 
 use crate::{
     commit::{driver::Committer, reads::Reads},
@@ -21,7 +21,10 @@ use crate::{
 /// What all shards share.
 pub(crate) struct Core {
     pub(crate) config: Config,
+    /// Where shards take turns.
     pub(crate) runtime: Handle,
+    /// Where all else runs: recovery, and blocks that several workers execute.
+    pub(crate) others: Handle,
     pub(crate) tables: Arc<Reads>,
     pub(crate) committer: Committer,
     pub(crate) environment: SharedEnvironment,
@@ -37,6 +40,20 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// How many workers could help with a block, beside the one that asks.
+    ///
+    /// Where shards take turns among themselves, both runtimes share the cores: who runs a shard
+    /// has a core that a helper would want.
+    pub(crate) fn idle_workers(&self) -> usize {
+        let is_free = |state: &&_| matches!(state, WorkerState::Idle | WorkerState::Searching);
+        let free = self.others.workers().iter().filter(is_free).count();
+        if self.others.id() == self.runtime.id() {
+            return free;
+        }
+        let is_busy = |state: &&_| matches!(state, WorkerState::Running(_));
+        free.saturating_sub(self.runtime.workers().iter().filter(is_busy).count())
+    }
+
     /// The time of day in seconds. It never goes back, since the runtime's clock does not.
     pub(crate) fn unix_time(&self) -> u64 {
         self.unix_start + self.runtime.now().saturating_sub(self.opened).as_secs()

@@ -95,6 +95,22 @@ impl Shards {
         store: Arc<dyn Store>,
         unix_time: u64,
     ) -> Result<Shards, OpenError> {
+        Shards::open_beside(runtime, runtime, config, store, unix_time)
+    }
+
+    /// The same, on two runtimes: shards take turns on one, and on the other senders are recovered
+    /// and helpers execute heavy blocks. So that neither waits behind a shard's quantum. Both may
+    /// have as many workers as there are cores.
+    ///
+    /// # Errors
+    /// As for [`Shards::open`].
+    pub fn open_beside(
+        runtime: &Handle,
+        others: &Handle,
+        config: Config,
+        store: Arc<dyn Store>,
+        unix_time: u64,
+    ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
         let registry = Arc::new(Registry::default());
@@ -120,12 +136,13 @@ impl Shards {
             StartError::Thread(error) => OpenError::Thread(error),
             StartError::Strand(error) => OpenError::Runtime(error),
         })?;
-        let side_by_side = config.parallel && runtime.worker_count() > 1;
+        let side_by_side = config.parallel && others.worker_count() > 1;
         let core = Arc::new(Core {
-            jobs: side_by_side.then(|| job::Pool::on(runtime)),
+            jobs: side_by_side.then(|| job::Pool::on(others)),
             parallel_blocks: AtomicU64::new(0),
             config,
             runtime: runtime.clone(),
+            others: others.clone(),
             tables,
             committer,
             environment: SharedEnvironment::new(Environment::own(unix_time)),

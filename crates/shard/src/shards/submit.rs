@@ -102,7 +102,7 @@ impl Shards {
     pub async fn submit(&self, shard: Address, encoded: Bytes) -> Result<B256, SubmitError> {
         let most = self.core.config.pool.transaction_bytes_max;
         let unrecovered = Unrecovered::decode(encoded, most)?;
-        let recover = self.core.runtime.compute(move |_| unrecovered.recover())?;
+        let recover = self.core.others.compute(move |_| unrecovered.recover())?;
         let transaction = recover.await.map_err(|_| SubmitError::Stopped)??;
         self.accept(shard, Arc::new(transaction))?.await
     }
