@@ -1,6 +1,6 @@
 //! What can be asked of a shard?
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
 use kernel::Phase;
@@ -27,12 +27,25 @@ pub struct Status {
     pub phase: Phase,
     /// The newest committed block.
     pub height: u64,
+    /// About how many shards are before it, if it waits for its turn.
+    pub queue_position: Option<usize>,
+    /// That it waits after a failure, if it does.
+    pub backing_off: Option<BackingOff>,
     /// Transactions in its pool.
     pub pool_len: usize,
     /// Transactions in its blocks since it was opened.
     pub included: u64,
     /// Why it executes nothing, if it does not.
     pub quarantine: Option<String>,
+}
+
+/// A shard has failed to execute or to commit, and tries again by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackingOff {
+    /// So long it still waits.
+    pub left: Duration,
+    /// What has failed.
+    pub why: String,
 }
 
 /// Where a transaction is.
@@ -71,6 +84,8 @@ impl Shard {
             chain_id: inner.chain_id,
             phase: inner.phase(),
             height: self.tip().number(),
+            queue_position: inner.queue_position(),
+            backing_off: inner.backing_off(),
             pool_len: inner.pool().len(),
             included: inner.included.load(std::sync::atomic::Ordering::Relaxed),
             quarantine: inner.quarantine(),

@@ -1,18 +1,19 @@
 //! What do all shards of a runtime have in common?
 
-use std::{
-    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64},
-    time::Duration,
+use std::sync::{
+    Arc, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicBool, AtomicU64},
 };
 
 use alloy_primitives::{Address, map::HashMap};
 use kernel::{Handle, WorkerState};
 
+use super::{tickets::Tickets, time::Time};
 use crate::{
     commit::{driver::Committer, reads::Reads},
     config::Config,
     environment::SharedEnvironment,
-    events::{BlockEvent, Hub},
+    events::{AcceptedEvent, BlockEvent, Hub},
     genesis::GenesisState,
     shard::Inner,
     store::Epoch,
@@ -30,13 +31,15 @@ pub(crate) struct Core {
     pub(crate) environment: SharedEnvironment,
     pub(crate) genesis: Arc<GenesisState>,
     pub(crate) events: Hub<BlockEvent>,
+    pub(crate) accepted: Hub<AcceptedEvent>,
     /// For blocks that several workers execute.
     pub(crate) jobs: Option<job::Pool>,
     /// How many such blocks there were.
     pub(crate) parallel_blocks: AtomicU64,
-    /// The time of day at which the runtime's clock stood at `opened`.
-    pub(crate) unix_start: u64,
-    pub(crate) opened: Duration,
+    pub(crate) time: Time,
+    pub(crate) tickets: Tickets,
+    /// Nothing more is accepted.
+    pub(crate) closing: AtomicBool,
 }
 
 impl Core {
@@ -54,9 +57,9 @@ impl Core {
         free.saturating_sub(self.runtime.workers().iter().filter(is_busy).count())
     }
 
-    /// The time of day in seconds. It never goes back, since the runtime's clock does not.
+    /// The time of day in seconds. It never goes back.
     pub(crate) fn unix_time(&self) -> u64 {
-        self.unix_start + self.runtime.now().saturating_sub(self.opened).as_secs()
+        self.time.now(&self.runtime)
     }
 }
 

@@ -3,8 +3,11 @@
 pub(crate) mod core;
 
 mod acknowledge;
+mod close;
 mod open;
 mod submit;
+pub(crate) mod tickets;
+mod time;
 
 use std::{
     fmt,
@@ -18,7 +21,7 @@ use crate::{
     commit::{Counts, record::ShardIndex},
     config::{Config, Rules},
     environment::Environment,
-    events::{BlockEvent, Hub, Interest, Subscription},
+    events::{AcceptedEvent, BlockEvent, Hub, Interest, Subscription},
     shard::{Inner, Shard},
     store::StoreError,
     view::View,
@@ -26,8 +29,11 @@ use crate::{
 use core::{Core, Registry};
 
 pub use acknowledge::Acknowledgement;
+pub use close::Closed;
+pub(crate) use close::UnderWay;
 pub use open::OpenError;
 pub use submit::SubmitError;
+pub use time::TimeError;
 
 /// The shards of a runtime. When it is dropped, what was submitted is written and the shards stop.
 pub struct Shards {
@@ -148,7 +154,19 @@ impl Shards {
         self.core.events.subscribe(room, interest)
     }
 
-    /// What waits for longer than the pools' limit is dropped. Returns how many.
+    /// Subscribes to transactions that were accepted, of one shard or of all: each is told of when
+    /// its acceptance is durable, and before its block is. As with blocks, one that is too slow is
+    /// dropped.
+    pub fn subscribe_accepted(
+        &self,
+        room: NonZeroUsize,
+        shard: Option<Address>,
+    ) -> Subscription<AcceptedEvent> {
+        self.core.accepted.subscribe(room, shard)
+    }
+
+    /// What waits for longer than the pools' limit is dropped. Returns how many. Whoever has opened
+    /// the shards calls this now and then, every minute or so: nobody else does.
     pub fn expire(&self) -> usize {
         let now = self.core.runtime.now();
         let mut count = 0;
@@ -190,5 +208,6 @@ impl Drop for Shards {
         }
         self.core.committer.close();
         self.core.events.close();
+        self.core.accepted.close();
     }
 }

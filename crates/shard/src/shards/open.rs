@@ -5,7 +5,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Weak, atomic::AtomicU64},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use alloy_primitives::{Address, B256, Bytes};
@@ -14,6 +17,8 @@ use kernel::{Handle, ScheduleError};
 use super::{
     Shards,
     core::{Core, Registry},
+    tickets::Tickets,
+    time::Time,
 };
 use crate::{
     commit::{
@@ -148,8 +153,10 @@ impl Shards {
             environment: SharedEnvironment::new(Environment::own(unix_time)),
             genesis,
             events: Hub::new(),
-            unix_start: unix_time,
-            opened: runtime.now(),
+            accepted: Hub::new(),
+            time: Time::new(unix_time, runtime),
+            tickets: Tickets::default(),
+            closing: AtomicBool::new(false),
         });
         let shards = Shards { core, registry };
         shards.restore(found)?;
