@@ -33,10 +33,13 @@ use crate::{
     execute::DropReason,
     genesis::GenesisState,
     shard::Inner,
-    store::{Epoch, Store, StoreError, Table},
+    store::{Change, Epoch, Store, StoreError, Table},
     transaction::{SharedTransaction, Transaction},
     view::View,
 };
+
+/// Where the tables say with which genesis they were made.
+const GENESIS_KEY: &[u8] = b"genesis";
 
 /// Why shards could not be opened.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub enum OpenError {
     Config(String),
     /// A shard was created under another chain id than it would have now.
     ChainId { shard: Address, was: u64, now: u64 },
+    /// The data was made with another genesis, or with rules that give another block 0.
+    Genesis,
 }
 
 impl std::fmt::Display for OpenError {
@@ -65,6 +70,11 @@ impl std::fmt::Display for OpenError {
                 f,
                 "shard {shard} has the chain id {was} in the data directory and would have {now} \
                  now: use the base chain id that it was created with, or another data directory"
+            ),
+            OpenError::Genesis => f.write_str(
+                "the data directory was made with another genesis: its accounts and time, the \
+                 block gas limit, the hard fork, the system calls and the state root must be those \
+                 that it was made with; use them, or another data directory",
             ),
         }
     }
@@ -118,6 +128,7 @@ impl Shards {
     ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
+        check_genesis(&*store, genesis.fingerprint())?;
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
         let clock = runtime.clone();
@@ -203,6 +214,22 @@ impl Shards {
         // What was folded meanwhile was told to those in the registry only.
         self.registry.folded(core.tables.folded());
         Ok(())
+    }
+}
+
+/// Refuses data that was made with another genesis. What does not say is taken, and says from now
+/// on.
+fn check_genesis(store: &dyn Store, fingerprint: B256) -> Result<(), OpenError> {
+    let mut same = None;
+    store.get(Table::Meta, GENESIS_KEY, &mut |found| same = Some(found == fingerprint))?;
+    match same {
+        Some(true) => Ok(()),
+        Some(false) => Err(OpenError::Genesis),
+        None => {
+            let (key, value) = (GENESIS_KEY.to_vec(), fingerprint.to_vec());
+            let put = Change::Put { table: Table::Meta, key, value };
+            Ok(store.fold(store.folded(), &mut std::iter::once(put))?)
+        }
     }
 }
 
