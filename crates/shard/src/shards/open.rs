@@ -234,17 +234,14 @@ fn check_genesis(store: &dyn Store, fingerprint: B256) -> Result<(), OpenError> 
 }
 
 /// Puts transactions back into a pool. What it does not take any more is dropped with the reason.
-fn refill(
-    shard: &Arc<Inner>,
-    waiting: BTreeMap<B256, SharedTransaction>,
-) -> Result<(), StoreError> {
-    let mut waiting: Vec<SharedTransaction> = waiting.into_values().collect();
-    waiting.sort_by_key(|transaction| (transaction.sender(), transaction.nonce()));
+fn refill(shard: &Arc<Inner>, waiting: BTreeMap<B256, Waiting>) -> Result<(), StoreError> {
+    let mut waiting: Vec<Waiting> = waiting.into_values().collect();
+    waiting.sort_by_key(|one| (one.order, one.transaction.sender(), one.transaction.nonce()));
     let now = shard.core.runtime.now();
     let mut done = Ok(());
     shard.change_pool(|pool| {
         let mut dropped = Vec::new();
-        for transaction in waiting {
+        for Waiting { transaction, .. } in waiting {
             match shard.insert(pool, transaction.clone(), now) {
                 Ok(Ok(inserted)) => dropped.extend(inserted.dropped(transaction.hash())),
                 Ok(Err(refusal)) => {
@@ -266,7 +263,15 @@ fn refill(
 struct Found {
     shards: BTreeMap<ShardIndex, (Address, u64)>,
     records: Vec<(Epoch, Record)>,
-    waiting: BTreeMap<ShardIndex, BTreeMap<B256, SharedTransaction>>,
+    waiting: BTreeMap<ShardIndex, BTreeMap<B256, Waiting>>,
+}
+
+/// A transaction of a pool.
+struct Waiting {
+    transaction: SharedTransaction,
+    /// In which order the log says that they came. The tables do not: those in them are older than
+    /// all in the log, and have 0.
+    order: usize,
 }
 
 impl Found {
@@ -307,7 +312,8 @@ impl Found {
         let value = Bytes::copy_from_slice(value);
         let transaction = Transaction::from_bytes(&value).map_err(|why| wrong(&why))?;
         let waiting = self.waiting.entry(ShardIndex(u32::from_be_bytes(*index))).or_default();
-        waiting.insert(transaction.hash(), Arc::new(transaction));
+        let transaction = Arc::new(transaction);
+        waiting.insert(transaction.hash(), Waiting { transaction, order: 0 });
         Ok(())
     }
 
@@ -318,7 +324,9 @@ impl Found {
                 self.shards.insert(record.shard, (*address, *chain_id));
             }
             What::Accepted(transaction) => {
-                waiting.insert(transaction.hash(), transaction.clone());
+                let order = self.records.len() + 1;
+                let transaction = transaction.clone();
+                waiting.insert(transaction.hash(), Waiting { transaction, order });
             }
             What::Dropped { hash, .. } => {
                 waiting.remove(hash);
