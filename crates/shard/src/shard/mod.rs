@@ -1,5 +1,6 @@
 //! A shard: its pool, its blocks and its strand, and the handle that people hold.
 
+mod amend;
 mod body;
 mod query;
 mod roots;
@@ -23,6 +24,7 @@ use arc_swap::ArcSwapOption;
 use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
+    amend::Request,
     commit::record::{Record, ShardIndex, What},
     events::BlockEvent,
     execute::{DropReason, parallel::Finished},
@@ -75,6 +77,8 @@ pub(crate) enum Mail {
     Executed(Box<Finished>),
     /// It has backed off for long enough.
     TryAgain,
+    /// Somebody wants its state changed.
+    Amend(Request),
 }
 
 impl Inner {
@@ -131,6 +135,7 @@ impl Inner {
             // A runtime that has stopped gives it no turn to end in: it goes with this handle.
             strand.abort();
         }
+        self.refuse_amendments();
     }
 
     pub(crate) fn phase(&self) -> Phase {
