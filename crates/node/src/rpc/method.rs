@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, error::RpcError, eth};
+use super::{args::Args, debug, error::RpcError, eth, trace, txpool};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -200,6 +200,11 @@ const TABLES: &[&[Method]] = &[
     eth::transaction::METHODS,
     eth::logs::METHODS,
     eth::send::METHODS,
+    eth::call::METHODS,
+    eth::fees::METHODS,
+    debug::METHODS,
+    trace::METHODS,
+    txpool::METHODS,
 ];
 
 /// All methods.
