@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, debug, error::RpcError, eth, trace, txpool};
+use super::{args::Args, debug, dev, error::RpcError, eth, trace, txpool};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -200,11 +200,16 @@ const TABLES: &[&[Method]] = &[
     eth::transaction::METHODS,
     eth::logs::METHODS,
     eth::send::METHODS,
+    eth::wallet::METHODS,
     eth::call::METHODS,
     eth::fees::METHODS,
     debug::METHODS,
     trace::METHODS,
     txpool::METHODS,
+    dev::state::METHODS,
+    dev::senders::METHODS,
+    dev::time::METHODS,
+    dev::snapshot::METHODS,
 ];
 
 /// All methods.

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod debug;
+mod dev;
 pub(crate) mod error;
 mod eth;
 pub(crate) mod method;

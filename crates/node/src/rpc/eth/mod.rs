@@ -12,3 +12,4 @@ pub(crate) mod revert;
 pub(crate) mod send;
 pub(crate) mod state;
 pub(crate) mod transaction;
+pub(crate) mod wallet;
