@@ -8,6 +8,7 @@ use shard::{Shard, Shards};
 
 use crate::{
     accounts::DevAccount,
+    dev::Dev,
     rpc::error::RpcError,
     settings::{Limits, Settings},
 };
@@ -19,6 +20,7 @@ pub(crate) struct Context {
     pub(crate) queries: Handle,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
+    pub(crate) dev: Dev,
 }
 
 /// Which path a request came by.
@@ -43,6 +45,19 @@ impl Context {
         } else {
             Ok(self.shards.look(address))
         }
+    }
+
+    /// An account whose key is known.
+    pub(crate) fn account(&self, address: Address) -> Option<&DevAccount> {
+        self.accounts.iter().find(|account| account.address() == address)
+    }
+
+    /// Whether transactions from this account need no signature here. The shards below believe
+    /// whatever is sent by this node.
+    pub(crate) fn may_send_unsigned(&self, from: Address) -> bool {
+        let settings = &self.settings;
+        settings.shards.rules.no_account_validation
+            || settings.dev_api && self.dev.is_impersonated(from)
     }
 
     /// A shard that exists.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, error::RpcError, eth};
+use super::{args::Args, debug, dev, error::RpcError, eth, trace, txpool};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -193,7 +193,24 @@ impl Param {
 }
 
 /// The methods of every kind, in the order of the reference.
-const TABLES: &[&[Method]] = &[eth::state::METHODS];
+const TABLES: &[&[Method]] = &[
+    eth::state::METHODS,
+    eth::proof::METHODS,
+    eth::block::METHODS,
+    eth::transaction::METHODS,
+    eth::logs::METHODS,
+    eth::send::METHODS,
+    eth::wallet::METHODS,
+    eth::call::METHODS,
+    eth::fees::METHODS,
+    debug::METHODS,
+    trace::METHODS,
+    txpool::METHODS,
+    dev::state::METHODS,
+    dev::senders::METHODS,
+    dev::time::METHODS,
+    dev::snapshot::METHODS,
+];
 
 /// All methods.
 pub fn methods() -> impl Iterator<Item = &'static Method> {

@@ -1,7 +1,11 @@
 //! JSON-RPC: from a method's name and its arguments to an answer.
 
 pub(crate) mod args;
+mod debug;
+mod dev;
 pub(crate) mod error;
 mod eth;
 pub(crate) mod method;
 pub(crate) mod register;
+mod trace;
+mod txpool;

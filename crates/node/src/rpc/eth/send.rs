@@ -1,0 +1,189 @@
+//! How does a signed transaction get into a shard?
+//!
+//! Decoding, recovering the sender and the pool's checks are one job on a worker: tens of
+//! microseconds, nearly all of it the recovery. What is left is waiting until the acceptance is
+//! durable, and that costs no thread. The requests of a batch are jobs of their own, side by side.
+
+use std::{future::poll_fn, num::NonZeroUsize, time::Duration};
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bytes, TxKind, U64};
+use serde::Deserialize;
+use shard::{
+    events::{Ended, Interest},
+    pool::Refusal,
+    shard::TransactionStatus,
+    shards::{Acknowledgement, SubmitError},
+    transaction::Unrecovered,
+};
+
+use super::convert::{self, Place as InBlock};
+use crate::{
+    context::Context,
+    rpc::{
+        error::{INTERNAL, LIMIT, RpcError},
+        method::{Answer, Call, Kind, Method, Param, Place, answer},
+    },
+};
+
+const TRANSACTION: Param = Param::required("transaction", Kind::Bytes);
+
+pub(crate) const METHODS: &[Method] = &[
+    Method::waiting(
+        "eth_sendRawTransaction",
+        &[TRANSACTION],
+        |call| Box::pin(send_raw(call)),
+        "Accepts a signed transaction and gives its hash, when the acceptance is durable.",
+    )
+    .at(Place::ShardWrite),
+    Method::waiting(
+        "eth_sendRawTransaction",
+        &[TRANSACTION],
+        |call| Box::pin(send_routed(call)),
+        "The same at `/`: the transaction goes to the shard that its recipient names.",
+    )
+    .at(Place::Root),
+    Method::waiting(
+        "eth_sendRawTransactionSync",
+        &[TRANSACTION, Param::optional("timeout", Kind::Quantity)],
+        |call| Box::pin(send_and_wait(call)),
+        "The same, and waits for the receipt: 2 s by default, or so many milliseconds.",
+    )
+    .at(Place::ShardWrite),
+];
+
+/// What says when an acceptance is durable.
+pub(crate) type Accepted = Acknowledgement<Result<B256, SubmitError>>;
+
+async fn send_raw(mut call: Call) -> Result<Answer, RpcError> {
+    let address = call.address()?;
+    let encoded: Bytes = call.args.required("transaction")?;
+    call.args.end()?;
+    let accept = move |context: &Context| {
+        let unrecovered = decode(context, encoded)?;
+        accept(context, address, unrecovered)
+    };
+    durable(call.context.compute(accept).await??, address).await
+}
+
+async fn send_routed(mut call: Call) -> Result<Answer, RpcError> {
+    let encoded: Bytes = call.args.required("transaction")?;
+    call.args.end()?;
+    let accept = move |context: &Context| {
+        let unrecovered = decode(context, encoded)?;
+        let TxKind::Call(address) = unrecovered.envelope().kind() else {
+            return Err(RpcError::invalid(
+                "a contract creation has no recipient that names its shard: send it to \
+                 /shard/<address>, or with shard_sendRawTransaction and the address first",
+            ));
+        };
+        Ok((accept(context, address, unrecovered)?, address))
+    };
+    let (accepted, address) = call.context.compute(accept).await??;
+    durable(accepted, address).await
+}
+
+/// How long a receipt is waited for, by default and at most (EIP-7966).
+const WAIT: Duration = Duration::from_secs(2);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// The code of EIP-7966 for a transaction that was accepted and is in no block yet.
+const TIMED_OUT: i32 = 4;
+/// Blocks that may come between two looks.
+const ROOM: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+async fn send_and_wait(mut call: Call) -> Result<Answer, RpcError> {
+    let address = call.address()?;
+    let encoded: Bytes = call.args.required("transaction")?;
+    let timeout: Option<Milliseconds> = call.args.optional("timeout")?;
+    call.args.end()?;
+    let timeout = timeout.map_or(WAIT, Milliseconds::get).min(WAIT_MAX);
+    let accept = move |context: &Context| accept(context, address, decode(context, encoded)?);
+    let accepted = call.context.compute(accept).await??;
+    let hash = accepted.await.map_err(|why| refused(why, address))?;
+    let waiting = receipt(&call.context, address, hash);
+    tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
+        let message = format!(
+            "the transaction was added to the pool and was not in a block after {} ms",
+            timeout.as_millis()
+        );
+        Err(RpcError { code: TIMED_OUT, message, data: Some(hash.into()) })
+    })
+}
+
+/// A time, as tools write it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Milliseconds {
+    Plain(u64),
+    Quantity(U64),
+}
+
+impl Milliseconds {
+    fn get(self) -> Duration {
+        Duration::from_millis(match self {
+            Milliseconds::Plain(number) => number,
+            Milliseconds::Quantity(number) => number.to(),
+        })
+    }
+}
+
+/// The receipt of a transaction, when it is in a block.
+async fn receipt(context: &Context, address: Address, hash: B256) -> Result<Answer, RpcError> {
+    let shard = context.existing(address)?;
+    loop {
+        // Before the look: what comes after it is not missed.
+        let interest = Interest { shard: Some(address), logs: None };
+        let mut blocks = context.shards.subscribe(ROOM, interest);
+        // One that does not keep up is dropped, and subscribes and looks again.
+        loop {
+            if let Some(included) = shard.included(hash)? {
+                let (one, place) = (&included.transaction, InBlock::of(&included));
+                let logs_before = included.logs_before;
+                return answer(&convert::receipt(one, &included.receipt, place, logs_before));
+            }
+            if let Some(TransactionStatus::Dropped(why)) = shard.transaction_status(hash)? {
+                return Err(RpcError::server(format!("the transaction was dropped: {why}")));
+            }
+            match poll_fn(|cx| blocks.poll_next(cx)).await {
+                Ok(_) => {}
+                Err(Ended::Lagged) => break,
+                Err(_) => return Err(RpcError::stopping()),
+            }
+        }
+    }
+}
+
+/// Reads a transaction as it was sent.
+pub(crate) fn decode(context: &Context, encoded: Bytes) -> Result<Unrecovered, RpcError> {
+    let bytes_max = context.settings.shards.pool.transaction_bytes_max;
+    Unrecovered::decode(encoded, bytes_max).map_err(|why| RpcError::server(why.to_string()))
+}
+
+/// Finds out who sent it and puts it into the pool. On a worker.
+pub(crate) fn accept(
+    context: &Context,
+    address: Address,
+    unrecovered: Unrecovered,
+) -> Result<Accepted, RpcError> {
+    let transaction = unrecovered.recover().map_err(|why| RpcError::server(why.to_string()))?;
+    context.shards.accept(address, transaction.into()).map_err(|why| refused(why, address))
+}
+
+/// Waits until it is durable, and answers with the hash.
+pub(crate) async fn durable(accepted: Accepted, address: Address) -> Result<Answer, RpcError> {
+    answer(&accepted.await.map_err(|why| refused(why, address))?)
+}
+
+/// Why a shard does not take a transaction, in the words and with the codes that tools know.
+pub(crate) fn refused(why: SubmitError, address: Address) -> RpcError {
+    match why {
+        SubmitError::NoSuchShard(address) => RpcError::shard_not_found(address),
+        SubmitError::Refused(Refusal::WrongChainId { have, want }) => RpcError::server(format!(
+            "invalid chain id for signer: have {have} want {want}; {want} is the chain id of \
+             /shard/{address}, each shard has its own: sign for that one"
+        )),
+        SubmitError::TooManyShards(_) => RpcError::new(LIMIT, why.to_string()),
+        SubmitError::Store(_) => RpcError::new(INTERNAL, why.to_string()),
+        why => RpcError::server(why.to_string()),
+    }
+}
