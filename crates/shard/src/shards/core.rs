@@ -1,6 +1,7 @@
 //! What do all shards of a runtime have in common?
 
 use std::{
+    num::NonZeroU64,
     sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64},
     time::Duration,
 };
@@ -9,7 +10,7 @@ use alloy_primitives::{Address, map::HashMap};
 use kernel::Handle;
 
 use crate::{
-    commit::{driver::Committer, reads::Reads},
+    commit::{driver::Committer, prune::Cut, reads::Reads},
     config::Config,
     environment::SharedEnvironment,
     events::{BlockEvent, Hub},
@@ -70,6 +71,13 @@ impl Registry {
 
     pub(crate) fn all(&self) -> Vec<Arc<Inner>> {
         self.read().by_address.values().cloned().collect()
+    }
+
+    /// Which blocks are to go, so many at most. They are refused from now on.
+    pub(crate) fn cuts(&self, depth: NonZeroU64, mut most: u64) -> Vec<Cut> {
+        let mut all = self.all();
+        all.sort_by_key(|shard| shard.index);
+        all.iter().filter_map(|shard| shard.view.cut(depth, &mut most)).collect()
     }
 
     /// The tables hold this epoch: copies in memory can go.
