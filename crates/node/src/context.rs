@@ -5,10 +5,11 @@ use std::sync::Arc;
 use alloy_primitives::Address;
 use kernel::Handle;
 use shard::{Shard, Shards};
+use tokio::sync::Semaphore;
 
 use crate::{
     accounts::DevAccount,
-    rpc::error::RpcError,
+    rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
 };
 
@@ -19,6 +20,9 @@ pub(crate) struct Context {
     pub(crate) queries: Handle,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
+    pub(crate) filters: Filters,
+    /// One permit for each subscription that there may be.
+    pub(crate) subscriptions: Arc<Semaphore>,
 }
 
 /// Which path a request came by.

@@ -2,6 +2,9 @@
 
 pub(crate) mod args;
 pub(crate) mod error;
-mod eth;
+pub(crate) mod eth;
+pub(crate) mod id;
 pub(crate) mod method;
 pub(crate) mod register;
+mod shard;
+mod web3;

@@ -14,7 +14,7 @@ use tower::{Service, layer::util::Identity};
 use super::path::Path;
 use crate::{
     context::{Context, Endpoint},
-    rpc::register,
+    rpc::{id::HexIds, register},
 };
 
 /// What answers requests.
@@ -36,6 +36,7 @@ impl Services {
             // Connections are counted where they are accepted; each has one request at a time.
             .max_connections(u32::MAX)
             .max_subscriptions_per_connection(limits.subscriptions)
+            .set_id_provider(HexIds)
             .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
             .build();
         Services {
