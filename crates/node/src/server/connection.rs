@@ -17,6 +17,9 @@ use crate::{
     rpc::{id::HexIds, register},
 };
 
+/// Messages that wait for one WebSocket that does not read. They may be large: there are few.
+const MESSAGES_MAX: u32 = 64;
+
 /// What answers requests.
 #[derive(Clone)]
 pub(super) struct Services {
@@ -37,6 +40,7 @@ impl Services {
             .max_connections(u32::MAX)
             .max_subscriptions_per_connection(limits.subscriptions)
             .set_id_provider(HexIds)
+            .set_message_buffer_capacity(MESSAGES_MAX)
             .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
             .build();
         Services {
