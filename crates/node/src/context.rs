@@ -5,11 +5,12 @@ use std::sync::Arc;
 use alloy_primitives::Address;
 use kernel::Handle;
 use shard::{Shard, Shards};
+use tokio::sync::Semaphore;
 
 use crate::{
     accounts::DevAccount,
     dev::Dev,
-    rpc::error::RpcError,
+    rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
 };
 
@@ -21,6 +22,9 @@ pub(crate) struct Context {
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
     pub(crate) dev: Dev,
+    pub(crate) filters: Filters,
+    /// One permit for each subscription that there may be.
+    pub(crate) subscriptions: Arc<Semaphore>,
 }
 
 /// Which path a request came by.

@@ -20,6 +20,7 @@ use crate::{
     accounts::{AccountsError, DevAccount},
     context::Context,
     dev::Dev,
+    rpc::eth::{filters::Filters, subscribe},
     server::Server,
     settings::{Settings, Storage},
 };
@@ -69,8 +70,11 @@ impl Node {
         let shards = Shards::open_beside(&runtimes.shards, &runtimes.queries, config, store, now);
         let shards = shards.map_err(StartError::Shards)?;
         let queries = runtimes.queries.handle().clone();
+        let filters = Filters::default();
+        let subscriptions = subscribe::room(settings.limits.subscriptions_all);
+        let dev = Dev::default();
         let context =
-            Arc::new(Context { shards, queries, accounts, settings, dev: Dev::default() });
+            Arc::new(Context { shards, queries, accounts, settings, dev, filters, subscriptions });
         let server = Server::start(listener, &context).map_err(listen)?;
         Ok(Node { context, server: Some(server), runtimes: Some(runtimes) })
     }
@@ -101,8 +105,8 @@ impl Node {
         let Some(server) = self.server.take() else { return Ended { in_time: true } };
         let in_time = server.stop(deadline);
         if let Some(runtimes) = self.runtimes.take() {
-            runtimes.queries.shutdown_timeout(deadline);
-            runtimes.shards.shutdown_timeout(deadline);
+            let _ = runtimes.queries.shutdown_timeout(deadline);
+            let _ = runtimes.shards.shutdown_timeout(deadline);
         }
         Ended { in_time }
     }

@@ -14,8 +14,11 @@ use tower::{Service, layer::util::Identity};
 use super::path::Path;
 use crate::{
     context::{Context, Endpoint},
-    rpc::register,
+    rpc::{id::HexIds, register},
 };
+
+/// Messages that wait for one WebSocket that does not read. They may be large: there are few.
+const MESSAGES_MAX: u32 = 64;
 
 /// What answers requests.
 #[derive(Clone)]
@@ -36,6 +39,8 @@ impl Services {
             // Connections are counted where they are accepted; each has one request at a time.
             .max_connections(u32::MAX)
             .max_subscriptions_per_connection(limits.subscriptions)
+            .set_id_provider(HexIds)
+            .set_message_buffer_capacity(MESSAGES_MAX)
             .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
             .build();
         Services {
