@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     accounts::DevAccount,
+    base_chain::SharedStatus,
     dev::Dev,
     rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) filters: Filters,
     /// One permit for each subscription that there may be.
     pub(crate) subscriptions: Arc<Semaphore>,
+    /// How the base chain is, if there is one.
+    pub(crate) base_chain: Option<Arc<SharedStatus>>,
 }
 
 /// Which path a request came by.
