@@ -1,6 +1,9 @@
 //! What do all requests share?
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use alloy_primitives::Address;
 use kernel::Handle;
@@ -8,6 +11,7 @@ use shard::{Shard, Shards};
 
 use crate::{
     accounts::DevAccount,
+    metrics::Metrics,
     rpc::error::RpcError,
     settings::{Limits, Settings},
 };
@@ -17,6 +21,11 @@ pub(crate) struct Context {
     pub(crate) shards: Shards,
     /// Where questions are answered that take a while.
     pub(crate) queries: Handle,
+    /// Where shards take their turns.
+    pub(crate) workers: Handle,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The node is shutting down.
+    pub(crate) stopping: AtomicBool,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
 }
@@ -33,6 +42,17 @@ pub(crate) enum Endpoint {
 impl Context {
     pub(crate) fn limits(&self) -> &Limits {
         &self.settings.limits
+    }
+
+    /// Whether it can do what it is there for; if not, why.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        if self.stopping.load(Relaxed) {
+            return Err("the node is shutting down".to_owned());
+        }
+        match self.shards.store_failure() {
+            None => Ok(()),
+            Some(why) => Err(format!("the store has failed: {why}")),
+        }
     }
 
     /// A shard as its own endpoint sees it: one that nobody has used yet answers from genesis,

@@ -27,6 +27,7 @@
 
 pub mod accounts;
 mod context;
+mod metrics;
 mod node;
 mod rpc;
 mod server;

@@ -5,3 +5,4 @@ pub(crate) mod error;
 mod eth;
 pub(crate) mod method;
 pub(crate) mod register;
+pub(crate) mod unknown;
