@@ -8,11 +8,12 @@ use std::sync::{
 use alloy_primitives::Address;
 use kernel::Handle;
 use shard::{Shard, Shards};
+use tokio::sync::Semaphore;
 
 use crate::{
     accounts::DevAccount,
     metrics::Metrics,
-    rpc::error::RpcError,
+    rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
 };
 
@@ -28,6 +29,9 @@ pub(crate) struct Context {
     pub(crate) stopping: AtomicBool,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
+    pub(crate) filters: Filters,
+    /// One permit for each subscription that there may be.
+    pub(crate) subscriptions: Arc<Semaphore>,
 }
 
 /// Which path a request came by.

@@ -19,6 +19,7 @@ use shard::{
 use crate::{
     accounts::{AccountsError, DevAccount},
     context::Context,
+    rpc::eth::{filters::Filters, subscribe},
     server::Server,
     settings::{Settings, Storage},
 };
@@ -71,7 +72,10 @@ impl Node {
         );
         let shards = shards.map_err(StartError::Shards)?;
         let queries = runtimes.queries.handle().clone();
-        let context = Arc::new(Context { shards, queries, accounts, settings });
+        let filters = Filters::default();
+        let subscriptions = subscribe::room(settings.limits.subscriptions_all);
+        let context =
+            Arc::new(Context { shards, queries, accounts, settings, filters, subscriptions });
         let server = Server::start(listener, &context).map_err(listen)?;
         Ok(Node { context, server: Some(server), runtimes: Some(runtimes) })
     }
@@ -102,8 +106,8 @@ impl Node {
         let Some(server) = self.server.take() else { return Ended { in_time: true } };
         let in_time = server.stop(deadline);
         if let Some(runtimes) = self.runtimes.take() {
-            runtimes.queries.shutdown_timeout(deadline);
-            runtimes.shards.shutdown_timeout(deadline);
+            let _ = runtimes.queries.shutdown_timeout(deadline);
+            let _ = runtimes.shards.shutdown_timeout(deadline);
         }
         Ended { in_time }
     }

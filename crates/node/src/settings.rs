@@ -85,6 +85,8 @@ pub struct Limits {
     pub connections: usize,
     /// Subscriptions of one connection.
     pub subscriptions: u32,
+    /// Subscriptions of all connections.
+    pub subscriptions_all: usize,
     /// Filters of all clients.
     pub filters: usize,
     /// A filter that nobody asks for goes.
@@ -113,6 +115,7 @@ impl Default for Limits {
             calldata_bytes: 128 << 10,
             connections: 500,
             subscriptions: 1_024,
+            subscriptions_all: 10_000,
             filters: 10_000,
             filter_expiry: Duration::from_secs(5 * 60),
             header_timeout: Duration::from_secs(10),

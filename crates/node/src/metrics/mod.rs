@@ -28,7 +28,6 @@ pub(crate) struct Metrics {
     /// Connections, those to WebSockets among them.
     pub(crate) connections: Gauge,
     pub(crate) websockets: Gauge,
-    pub(crate) subscriptions: Gauge,
     /// Connections so far, also those that were turned away.
     pub(crate) accepted: Counter,
     pub(crate) refusals: Refusals,

@@ -52,7 +52,11 @@ const FAMILIES: &[(Family, Write)] = families! {
             page.number(family, &[("transport", "websocket")], metrics.websocket_calls.get());
         };
     "shiftwork_rpc_subscriptions" Gauge "Subscriptions of all connections.",
-        |page, family, seen| page.number(family, &[], seen.context.metrics.subscriptions.get());
+        |page, family, seen| {
+            let all = seen.context.limits().subscriptions_all;
+            let free = seen.context.subscriptions.available_permits();
+            page.number(family, &[], all.saturating_sub(free));
+        };
     "shiftwork_http_connections" Gauge "Open connections; WebSockets are among them.",
         |page, family, seen| page.number(family, &[], seen.context.metrics.connections.get());
     "shiftwork_http_connections_max" Gauge "As many connections may be open at once.",

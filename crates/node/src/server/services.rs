@@ -31,6 +31,7 @@ use crate::{
     metrics,
     rpc::{
         error::{LIMIT, RpcError, SERVER_ERROR},
+        id::HexIds,
         register,
     },
 };
@@ -57,6 +58,7 @@ impl Services {
             // Connections are counted where they are accepted; each has one request at a time.
             .max_connections(u32::MAX)
             .max_subscriptions_per_connection(limits.subscriptions)
+            .set_id_provider(HexIds)
             .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
             .enable_ws_ping(
                 PingConfig::new().ping_interval(ping).inactive_limit(ping * 2).max_failures(1),
