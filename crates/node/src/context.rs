@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     accounts::DevAccount,
+    base_chain::SharedStatus,
     metrics::Metrics,
     rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
@@ -32,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) filters: Filters,
     /// One permit for each subscription that there may be.
     pub(crate) subscriptions: Arc<Semaphore>,
+    /// How the base chain is, if there is one.
+    pub(crate) base_chain: Option<Arc<SharedStatus>>,
 }
 
 /// Which path a request came by.
@@ -53,9 +56,14 @@ impl Context {
         if self.stopping.load(Relaxed) {
             return Err("the node is shutting down".to_owned());
         }
-        match self.shards.store_failure() {
-            None => Ok(()),
-            Some(why) => Err(format!("the store has failed: {why}")),
+        if let Some(why) = self.shards.store_failure() {
+            return Err(format!("the store has failed: {why}"));
+        }
+        match self.base_chain.as_ref().map(|base| base.get()) {
+            Some(base) if !base.is_fresh() => {
+                Err(format!("the base chain has been silent for {:?}", base.silent_for))
+            }
+            _ => Ok(()),
         }
     }
 
