@@ -7,7 +7,7 @@ use super::{
     calls::{MethodCalls, Outcome},
     text::{Family, Kind, Page},
 };
-use crate::{context::Context, server::refusal::Refusal};
+use crate::{base_chain::BaseChainStatus, context::Context, server::refusal::Refusal};
 
 /// What writes the numbers of a family.
 type Write = fn(&mut Page, &Family, &Seen<'_>);
@@ -108,6 +108,24 @@ const FAMILIES: &[(Family, Write)] = families! {
     "shiftwork_store_sync_duration_seconds" Histogram "How long syncs took that came without a write.",
         |page, family, seen| page.histogram(family, &[], &seen.context.metrics.syncs);
 
+    "shiftwork_base_chain_silent_seconds" Gauge "Time since the base chain last answered with sense.",
+        |page, family, seen| if let Some(base) = seen.base_chain() {
+            page.number(family, &[], base.silent_for.as_secs_f64());
+        };
+    "shiftwork_base_chain_block_number" Gauge "The base chain's block that is the environment now.",
+        |page, family, seen| if let Some(head) = seen.base_chain().and_then(|base| base.head) {
+            page.number(family, &[], head.number);
+        };
+    "shiftwork_base_chain_questions_total" Counter "What the base chain was asked, by outcome.",
+        |page, family, seen| if let Some(base) = seen.base_chain() {
+            page.number(family, &[("outcome", "ok")], base.answered);
+            page.number(family, &[("outcome", "error")], base.failed);
+        };
+    "shiftwork_base_chain_went_back_total" Counter "Times that the base chain left its own blocks behind.",
+        |page, family, seen| if let Some(base) = seen.base_chain() {
+            page.number(family, &[], base.went_back);
+        };
+
     "shiftwork_worker_turns_total" Counter "Turns that workers gave.",
         |page, family, seen| seen.by_worker(page, family, |worker| worker.turns);
     "shiftwork_worker_wakes_total" Counter "Wakes that workers made.",
@@ -148,6 +166,10 @@ impl<'a> Seen<'a> {
         let runtimes = [("shards", &context.workers), ("queries", &context.queries)];
         let workers = runtimes.map(|(name, runtime)| (name, runtime.metrics()));
         Seen { context, pools, blocks, quarantined, workers }
+    }
+
+    fn base_chain(&self) -> Option<BaseChainStatus> {
+        self.context.base_chain.as_ref().map(|base| base.get())
     }
 
     fn calls(&self) -> Vec<(&'static str, &'a MethodCalls)> {

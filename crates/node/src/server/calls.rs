@@ -175,40 +175,25 @@ where
                 calls.layer.refused(Refusal::AnswerBytes);
                 MethodResponse::error(Id::Null, reject_too_big_batch_response(most))
             };
-            let mut entries = batch.into_iter().enumerate();
-            let mut answers: Vec<Option<MethodResponse>> = Vec::new();
-            answers.resize_with(entries.len(), || None);
-            let mut under_way = FuturesUnordered::new();
-            let (mut bytes, mut notified) = (0, false);
-            loop {
-                while under_way.len() < BATCH_WIDTH
-                    && let Some((index, entry)) = entries.next()
-                {
-                    match entry {
-                        Ok(BatchEntry::Call(request)) => {
-                            let call = calls.call(request);
-                            under_way.push(async move { (index, call.await) });
-                        }
-                        Ok(BatchEntry::Notification(notification)) => {
-                            notified = true;
-                            calls.notification(notification).await;
-                        }
-                        Err(wrong) => {
-                            let (error, id) = wrong.into_parts();
-                            answers[index] = Some(MethodResponse::error(id, error));
-                        }
+            let mut notified = false;
+            let mut under_way = Vec::with_capacity(batch.len());
+            for entry in batch {
+                under_way.push(match entry {
+                    Ok(BatchEntry::Call(request)) => Either::Left(calls.call(request)),
+                    Ok(BatchEntry::Notification(notification)) => {
+                        notified = true;
+                        calls.notification(notification).await;
+                        continue;
                     }
-                }
-                let Some((index, answer)) = under_way.next().await else { break };
-                // In whatever order they come: what is too much is not waited for.
-                bytes += answer.as_json().get().len() + 1;
-                if bytes > most {
-                    return too_large(&calls);
-                }
-                answers[index] = Some(answer);
+                    Err(wrong) => {
+                        let (error, id) = wrong.into_parts();
+                        Either::Right(std::future::ready(MethodResponse::error(id, error)))
+                    }
+                });
             }
+            let Some(answers) = gather(under_way, most).await else { return too_large(&calls) };
             let mut whole = BatchResponseBuilder::new_with_limit(most);
-            for answer in answers.into_iter().flatten() {
+            for answer in answers {
                 if whole.append(answer).is_err() {
                     return too_large(&calls);
                 }
@@ -227,5 +212,81 @@ where
         notification: Notification<'a>,
     ) -> impl Future<Output = MethodResponse> + Send + 'a {
         self.inner.notification(notification)
+    }
+}
+
+/// Runs calls side by side. Their answers in the order of the calls; `None`: they are too large
+/// together, and what is still under way is not waited for.
+async fn gather<F>(calls: Vec<F>, bytes_max: usize) -> Option<Vec<MethodResponse>>
+where
+    F: Future<Output = MethodResponse>,
+{
+    let mut answers: Vec<Option<MethodResponse>> = Vec::new();
+    answers.resize_with(calls.len(), || None);
+    let numbered = calls.into_iter().enumerate();
+    let mut numbered = numbered.map(|(index, call)| async move { (index, call.await) });
+    let mut under_way: FuturesUnordered<_> = numbered.by_ref().take(BATCH_WIDTH).collect();
+    let mut bytes = 0;
+    while let Some((index, answer)) = under_way.next().await {
+        bytes += answer.as_json().get().len() + 1;
+        if bytes > bytes_max {
+            return None;
+        }
+        answers[index] = Some(answer);
+        under_way.extend(numbered.next());
+    }
+    answers.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
+    fn answer(id: u64) -> MethodResponse {
+        let error = RpcError::server("x".repeat(100));
+        MethodResponse::error(Id::Number(id), ErrorObjectOwned::from(error))
+    }
+
+    fn id(answer: &MethodResponse) -> u64 {
+        let json: serde_json::Value = serde_json::from_str(answer.as_json().get()).unwrap();
+        json["id"].as_u64().unwrap()
+    }
+
+    #[test]
+    fn calls_of_a_batch_wait_side_by_side_and_are_answered_in_order() {
+        let barrier = Barrier::new(100);
+        let barrier = &barrier;
+        // None gets past the barrier before all are at it.
+        let calls = (0..100).map(|id| async move {
+            barrier.wait().await;
+            answer(id)
+        });
+        let answers = runtime().block_on(gather(calls.collect(), usize::MAX)).unwrap();
+        assert_eq!(answers.iter().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_batch_wider_than_the_limit_is_answered_whole() {
+        let most = 3 * BATCH_WIDTH as u64 + 1;
+        let calls = (0..most).map(|id| async move { answer(id) }).collect();
+        let answers = runtime().block_on(gather(calls, usize::MAX)).unwrap();
+        assert_eq!(answers.iter().map(id).collect::<Vec<_>>(), (0..most).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_too_large_does_not_wait_for_the_rest() {
+        let calls = (0..10).map(|id| async move {
+            if id == 0 {
+                std::future::pending::<()>().await;
+            }
+            answer(id)
+        });
+        assert!(runtime().block_on(gather(calls.collect(), 500)).is_none());
     }
 }
