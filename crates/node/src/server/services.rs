@@ -38,6 +38,9 @@ use crate::{
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Messages that wait for one WebSocket that does not read. They may be large: there are few.
+const MESSAGES_MAX: u32 = 64;
+
 /// What answers requests.
 pub(crate) struct Services {
     context: Arc<Context>,
@@ -59,6 +62,7 @@ impl Services {
             .max_connections(u32::MAX)
             .max_subscriptions_per_connection(limits.subscriptions)
             .set_id_provider(HexIds)
+            .set_message_buffer_capacity(MESSAGES_MAX)
             .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
             .enable_ws_ping(
                 PingConfig::new().ping_interval(ping).inactive_limit(ping * 2).max_failures(1),

@@ -22,10 +22,8 @@ use crate::{
     },
 };
 
-/// Blocks that may wait for a subscriber.
-const BLOCKS_ROOM: NonZeroUsize = NonZeroUsize::new(512).expect("not 0");
-/// Transactions that may wait for a subscriber.
-const PENDING_ROOM: NonZeroUsize = NonZeroUsize::new(2_048).expect("not 0");
+/// So many transactions may wait for a subscriber where one block may.
+const PENDING_FACTOR: NonZeroUsize = NonZeroUsize::new(4).expect("not 0");
 
 pub(crate) const METHODS: &[Method] = &[
     Method::of(
@@ -78,19 +76,23 @@ fn begin(call: &mut Call) -> Result<Feed, RpcError> {
     let shard = interest(call)?;
     let kind: String = call.args.required("kind")?;
     let shards = &call.context.shards;
+    let room = call.context.limits().subscription_blocks;
     let news = match kind.parse() {
         Ok(SubscriptionKind::NewHeads) => {
-            News::Heads(shards.subscribe(BLOCKS_ROOM, Interest { shard, logs: None }))
+            News::Heads(shards.subscribe(room, Interest { shard, logs: None }))
         }
         Ok(SubscriptionKind::Logs) => {
             let filter: Option<Filter> = call.args.optional("filter")?;
             let wanted = logs::wanted(&filter.unwrap_or_default())?;
             let interest = Interest { shard, logs: Some(wanted.clone()) };
-            News::Logs(shards.subscribe(BLOCKS_ROOM, interest), wanted)
+            News::Logs(shards.subscribe(room, interest), wanted)
         }
         Ok(SubscriptionKind::NewPendingTransactions) => {
             let full = call.args.optional("full")?.unwrap_or(false);
-            News::Pending(shards.subscribe_accepted(PENDING_ROOM, shard), full)
+            News::Pending(
+                shards.subscribe_accepted(room.saturating_mul(PENDING_FACTOR), shard),
+                full,
+            )
         }
         Ok(SubscriptionKind::Syncing) => News::Syncing,
         _ => {
