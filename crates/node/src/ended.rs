@@ -66,8 +66,7 @@ mod tests {
     use super::*;
 
     fn ended() -> Ended {
-        let shards =
-            Closed { waiting: 0, unfinished: 0, deadline_passed: false, failure: None };
+        let shards = Closed { waiting: 0, unfinished: 0, deadline_passed: false, failure: None };
         Ended { requests_cut: 0, connections_cut: 0, shards, workers_left: false }
     }
 

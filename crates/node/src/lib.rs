@@ -37,5 +37,5 @@ pub mod settings;
 
 pub use ended::Ended;
 pub use node::{Node, StartError};
-pub use rpc::method::{Method, Param, methods};
+pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;

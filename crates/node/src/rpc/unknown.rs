@@ -11,8 +11,10 @@ pub(crate) fn method(endpoint: Endpoint, name: &str) -> RpcError {
     let short: String = name.chars().take(NAME_MAX).collect();
     let more = if short.len() < name.len() { "…" } else { "" };
     let hint = match endpoint {
-        Endpoint::Root => ": a shard's methods are at /shard/<address>, and here in the namespace \
-                           shard_ with the address first",
+        Endpoint::Root => {
+            ": a shard's methods are at /shard/<address>, and here in the namespace \
+                           shard_ with the address first"
+        }
         Endpoint::Shard(_) => "",
     };
     let why = format!("the method {short}{more} does not exist/is not available{hint}");

@@ -136,7 +136,11 @@ impl Admitted {
 mod tests {
     use super::*;
 
-    fn asked(settings: &Http, host: Option<&str>, origin: Option<&str>) -> Result<Admitted, Denied> {
+    fn asked(
+        settings: &Http,
+        host: Option<&str>,
+        origin: Option<&str>,
+    ) -> Result<Admitted, Denied> {
         let mut request = Request::builder().method("POST").uri("/");
         if let Some(host) = host {
             request = request.header(HOST, host);
@@ -155,15 +159,32 @@ mod tests {
     fn a_node_is_called_by_its_address_or_a_name_of_this_machine() {
         let settings = Http::default();
         for host in [
-            "localhost", "localhost:8545", "LOCALHOST", "localhost.", "shop.localhost:1",
-            "127.0.0.1:8545", "10.0.0.7", "[::1]:8545", "[::1]", "::1", "[fe80::1]:80",
+            "localhost",
+            "localhost:8545",
+            "LOCALHOST",
+            "localhost.",
+            "shop.localhost:1",
+            "127.0.0.1:8545",
+            "10.0.0.7",
+            "[::1]:8545",
+            "[::1]",
+            "::1",
+            "[fe80::1]:80",
         ] {
             assert_eq!(refusal(asked(&settings, Some(host), None)), None, "{host}");
         }
         assert_eq!(refusal(asked(&settings, None, None)), None);
         for host in [
-            "evil.example", "localhost.evil.example", "evil.example:8545", "127.0.0.1.evil.example",
-            "notlocalhost", "[evil]", "", ":8545", "[::1", "1.2.3.4.5",
+            "evil.example",
+            "localhost.evil.example",
+            "evil.example:8545",
+            "127.0.0.1.evil.example",
+            "notlocalhost",
+            "[evil]",
+            "",
+            ":8545",
+            "[::1",
+            "1.2.3.4.5",
         ] {
             let refused = refusal(asked(&settings, Some(host), None));
             assert_eq!(refused, Some(Refusal::Host), "{host}");
@@ -189,9 +210,13 @@ mod tests {
         for page in ["https://app.example", "http://localhost:8545", "HTTPS://APP.example"] {
             assert_eq!(refusal(asked(&settings, host, Some(page))), None, "{page}");
         }
-        for page in
-            ["https://evil.example", "http://localhost:3000", "null", "", "https://app.example.evil"]
-        {
+        for page in [
+            "https://evil.example",
+            "http://localhost:3000",
+            "null",
+            "",
+            "https://app.example.evil",
+        ] {
             let refused = refusal(asked(&settings, host, Some(page)));
             assert_eq!(refused, Some(Refusal::Origin), "{page}");
         }

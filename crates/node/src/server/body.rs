@@ -29,7 +29,8 @@ where
         why: format!("the request is too large: at most {most} bytes"),
         refusal: Some(Refusal::BodyBytes),
     };
-    let told = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let told =
+        headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > u64::from(most)) {
         return Err(too_large());
     }

@@ -142,16 +142,11 @@ impl Drop for Asked {
 }
 
 /// Serves a connection until it ends, or is upgraded.
-pub(super) async fn serve(
-    socket: TcpStream,
-    connection: Arc<Connection>,
-    services: Arc<Services>,
-) {
+pub(super) async fn serve(socket: TcpStream, connection: Arc<Connection>, services: Arc<Services>) {
     // Answers are small and someone waits for them.
     let _ = socket.set_nodelay(true);
     let limits = services.context().limits().clone();
-    let timed =
-        Timed::new(socket, connection.clone(), limits.header_timeout, limits.idle_timeout);
+    let timed = Timed::new(socket, connection.clone(), limits.header_timeout, limits.idle_timeout);
     let service = hyper::service::service_fn({
         let connection = connection.clone();
         move |request| {

@@ -65,8 +65,15 @@ mod tests {
     #[test]
     fn a_name_that_could_forge_a_line_of_the_log_is_replaced() {
         let long = [b'a'; LENGTH_MAX + 1];
-        for name in [&b""[..], b"a b", b"a\"b", b"a=b", b"\x1b[2J".get(1..).unwrap(), &long, "\u{e9}".as_bytes()]
-        {
+        for name in [
+            &b""[..],
+            b"a b",
+            b"a\"b",
+            b"a=b",
+            b"\x1b[2J".get(1..).unwrap(),
+            &long,
+            "\u{e9}".as_bytes(),
+        ] {
             assert!(is_sane(of(name).as_bytes()));
             assert_ne!(of(name).as_bytes(), name);
         }
