@@ -11,4 +11,5 @@ pub(crate) mod register;
 mod trace;
 mod txpool;
 mod shard;
+pub(crate) mod unknown;
 mod web3;
