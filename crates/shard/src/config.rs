@@ -82,6 +82,9 @@ impl Config {
         if self.shards_max == 0 {
             return wrong("with no shards there is nothing to run");
         }
+        if self.shards_max >= u32::MAX as usize {
+            return wrong("there can not be as many shards");
+        }
         if self.checkpoint_bytes == 0 {
             return wrong("a checkpoint after 0 bytes would never end");
         }

@@ -6,7 +6,10 @@
 
 use std::{
     io, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -20,6 +23,8 @@ pub(crate) struct Committer {
     commit: Arc<Commit>,
     /// None in a simulated runtime, and after it was closed.
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// How many of them there were.
+    started: AtomicUsize,
 }
 
 /// Why a committer could not begin.
@@ -32,16 +37,25 @@ pub(crate) enum StartError {
 impl Committer {
     pub(crate) fn start(commit: Arc<Commit>, runtime: &Handle) -> Result<Committer, StartError> {
         // Dropped, it stops what was started: the second thread may not be given.
-        let committer = Committer { commit: commit.clone(), threads: Mutex::default() };
+        let committer = Committer {
+            commit: commit.clone(),
+            threads: Mutex::default(),
+            started: AtomicUsize::new(0),
+        };
         if runtime.is_simulated() {
             start_strand(commit, runtime).map_err(StartError::Strand)?;
         } else {
             let append = thread("commit", commit.clone(), Commit::step, Commit::is_step_due)?;
-            committer.threads().push(append);
+            committer.add(append);
             let fold = thread("fold", commit, Commit::fold, Commit::is_fold_due)?;
-            committer.threads().push(fold);
+            committer.add(fold);
         }
         Ok(committer)
+    }
+
+    fn add(&self, thread: JoinHandle<()>) {
+        self.threads().push(thread);
+        self.started.fetch_add(1, Relaxed);
     }
 
     fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
@@ -62,6 +76,24 @@ impl Committer {
 
     pub(crate) fn commit(&self) -> &Commit {
         &self.commit
+    }
+
+    /// Writes what was submitted and takes no more. Whether that was done in time; if not, nobody
+    /// waits for it any more.
+    pub(crate) fn close_within(&self, time: Duration) -> bool {
+        self.commit.close();
+        let started = self.started.load(Relaxed);
+        let state = self.commit.state();
+        let waited =
+            self.commit.changed.wait_timeout_while(state, time, |state| state.ended < started);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let in_time = state.ended >= started;
+        drop(state);
+        let threads = mem::take(&mut *self.threads());
+        if in_time {
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+        in_time
     }
 
     /// Writes what was submitted and takes no more.
@@ -90,8 +122,9 @@ fn thread(
     is_due: fn(&Commit, &State) -> bool,
 ) -> Result<JoinHandle<()>, StartError> {
     let run = move || {
+        let driven = Driven(&commit);
         loop {
-            match step(&commit) {
+            match step(driven.0) {
                 Next::Again => {}
                 Next::Wait => commit.sleep(None, is_due),
                 Next::WaitFor(time) => commit.sleep(Some(time), is_due),
@@ -100,6 +133,16 @@ fn thread(
         }
     };
     thread::Builder::new().name(format!("shiftwork-{name}")).spawn(run).map_err(StartError::Thread)
+}
+
+/// Says when a thread ends, however it does.
+struct Driven<'a>(&'a Commit);
+
+impl Drop for Driven<'_> {
+    fn drop(&mut self) {
+        self.0.state().ended += 1;
+        self.0.changed.notify_all();
+    }
 }
 
 impl Commit {

@@ -113,6 +113,8 @@ struct State {
     /// The store may have failed without a word to us.
     doubted: bool,
     closing: bool,
+    /// Threads that drove it and have ended.
+    ended: usize,
     counts: Counts,
 }
 
@@ -258,6 +260,10 @@ impl Commit {
             }
         }
         if state.waiting.is_empty() {
+            if closing && state.unsynced.is_some() {
+                drop(state);
+                return self.sync();
+            }
             return if closing { Next::Closed } else { Next::Wait };
         }
         let batch = mem::take(&mut state.waiting);
@@ -307,7 +313,7 @@ impl Commit {
         if state.folding.is_none() {
             state.reopen_after = Duration::ZERO;
         }
-        if matches!(self.durability, Durability::Batch(_)) && state.unsynced.is_none() {
+        if !sync && state.unsynced.is_none() {
             state.unsynced = Some((self.clock)());
         }
         let mut done = Vec::with_capacity(batch.len());

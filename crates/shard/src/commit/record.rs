@@ -32,6 +32,11 @@ const BLOCK: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ShardIndex(pub(crate) u32);
 
+impl ShardIndex {
+    /// Of a shard that does not exist. No shard ever has it, so no table knows it.
+    pub(crate) const NONE: ShardIndex = ShardIndex(u32::MAX);
+}
+
 /// Something that happened to a shard and must not be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {

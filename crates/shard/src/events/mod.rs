@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use alloy_primitives::Address;
 
-use crate::block::Block;
+use crate::{block::Block, transaction::SharedTransaction};
 
 /// A block was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,14 @@ pub struct BlockEvent {
     /// Whose block it is.
     pub shard: Address,
     pub block: Arc<Block>,
+}
+
+/// A transaction was accepted, and that is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedEvent {
+    /// In whose pool it is.
+    pub shard: Address,
+    pub transaction: SharedTransaction,
 }
 
 /// Which blocks a subscriber wants to see.
@@ -74,5 +82,14 @@ impl Event for BlockEvent {
     fn concerns(&self, interest: &Interest) -> bool {
         interest.shard.is_none_or(|shard| shard == self.shard)
             && interest.logs.as_ref().is_none_or(|filter| filter.logs(&self.block).next().is_some())
+    }
+}
+
+impl Event for AcceptedEvent {
+    /// Of this shard; `None`: of all.
+    type Interest = Option<Address>;
+
+    fn concerns(&self, interest: &Option<Address>) -> bool {
+        interest.is_none_or(|shard| shard == self.shard)
     }
 }

@@ -5,6 +5,8 @@
 
 mod request;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{TxKind, U256, map::HashMap};
 use revm::{
@@ -25,6 +27,7 @@ use crate::{
         BlockContext,
         evm::{self, Machine},
     },
+    shard::message,
     state::{ReaderDatabase, StateReader, bytecode},
     store::StoreError,
 };
@@ -58,15 +61,21 @@ pub struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// What a call would come to.
     pub fn call(&self, call: &Call, overrides: &Overrides) -> Result<Outcome, CallError> {
-        let mut scratch = self.scratch(overrides)?;
-        let env = self.transaction_env(call, &mut scratch, None)?;
-        let mut machine = self.machine(scratch, (), &env, overrides);
-        machine.transact(env).map(|done| Outcome::new(done.result)).map_err(call_error)
+        caught(|| {
+            let mut scratch = self.scratch(overrides)?;
+            let env = self.transaction_env(call, &mut scratch, None)?;
+            let mut machine = self.machine(scratch, (), &env, overrides);
+            machine.transact(env).map(|done| Outcome::new(done.result)).map_err(call_error)
+        })
     }
 
     /// The least gas with which the call succeeds, found as geth finds it: a little above the
     /// least in return for fewer trials.
     pub fn estimate(&self, call: &Call, overrides: &Overrides) -> Result<u64, CallError> {
+        caught(|| self.least_gas(call, overrides))
+    }
+
+    fn least_gas(&self, call: &Call, overrides: &Overrides) -> Result<u64, CallError> {
         let mut scratch = self.scratch(overrides)?;
         let block_gas = overrides.block.gas_limit.unwrap_or(self.rules.block_gas_limit);
         let mut most = call.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_gas);
@@ -126,7 +135,14 @@ impl<'a> Calls<'a> {
         call: &Call,
         overrides: &Overrides,
     ) -> Result<(AccessList, Outcome), CallError> {
-        let mut call = call.clone();
+        caught(|| self.settled_list(call.clone(), overrides))
+    }
+
+    fn settled_list(
+        &self,
+        mut call: Call,
+        overrides: &Overrides,
+    ) -> Result<(AccessList, Outcome), CallError> {
         for _ in 0..ACCESS_LIST_ROUNDS {
             let mut scratch = self.scratch(overrides)?;
             let env = self.transaction_env(&call, &mut scratch, None)?;
@@ -250,6 +266,13 @@ impl<'a> Calls<'a> {
         machine.set_block(block);
         machine
     }
+}
+
+/// A panic of the virtual machine or of a precompile is an error of this call and of nothing else:
+/// all that it had in hand is gone with it.
+pub(crate) fn caught<R>(run: impl FnOnce() -> Result<R, CallError>) -> Result<R, CallError> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(CallError::Panicked(message(&*panic))))
 }
 
 fn change_block(block: &mut BlockEnv, change: &BlockOverride) {

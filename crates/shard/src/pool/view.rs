@@ -126,9 +126,14 @@ impl Pool {
         })
     }
 
+    /// All senders, in whatever order.
+    pub(crate) fn senders_unordered(&self) -> Vec<Address> {
+        self.lines.keys().copied().collect()
+    }
+
     /// All senders, in order.
     pub fn senders(&self) -> Vec<Address> {
-        let mut senders: Vec<Address> = self.lines.keys().copied().collect();
+        let mut senders = self.senders_unordered();
         senders.sort_unstable();
         senders
     }

@@ -25,7 +25,7 @@ use std::{
 
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
-use kernel::{Body, Step, Timer, Turn, WorkerState};
+use kernel::{Body, Step, Timer, Turn};
 
 use super::{
     Inner, Mail,
@@ -43,6 +43,7 @@ use crate::{
         sequential::Executor,
     },
     pool::{Dropped, Pool},
+    shards::UnderWay,
     store::StoreError,
     transaction::SharedTransaction,
     view::StateAt,
@@ -75,6 +76,8 @@ pub(crate) struct ShardBody {
     timer: Option<Timer>,
     /// The store is closed or the runtime stops: whatever it tries would fail at once.
     over: bool,
+    /// It is to see through what is under way, and to begin nothing more.
+    ending: Option<UnderWay>,
 }
 
 struct Parent {
@@ -116,12 +119,16 @@ impl ShardBody {
             trouble: Trouble::default(),
             timer: None,
             over: false,
+            ending: None,
         }
     }
 
     fn cycles(&mut self, turn: &mut Turn<'_>) -> Step<()> {
         loop {
             self.read_mail(turn);
+            if self.ending.is_some() {
+                return self.end();
+            }
             let waits = self.timer.is_some() || self.lent.is_some() || self.over;
             if waits || self.inner.quarantine().is_some() {
                 return Step::Pause;
@@ -141,6 +148,16 @@ impl ShardBody {
                 return Step::Yield;
             }
         }
+    }
+
+    /// Sees through what is under way.
+    fn end(&mut self) -> Step<()> {
+        self.commit();
+        if self.in_flight.is_none() && self.lent.is_none() {
+            self.over = true;
+            self.ending = None;
+        }
+        Step::Pause
     }
 
     /// Collects and executes a batch. Whether there was something to do.
@@ -192,9 +209,7 @@ impl ShardBody {
         if core.jobs.is_none() {
             return false;
         }
-        let is_free = |state: &&_| matches!(state, WorkerState::Idle | WorkerState::Searching);
-        let idle = || core.runtime.workers().iter().filter(is_free).count();
-        self.worth.worthwhile(rules, batch, idle)
+        self.worth.worthwhile(rules, batch, || core.idle_workers())
     }
 
     /// Hands a batch to several workers, and the executor's state with it. They send it back.
@@ -212,7 +227,7 @@ impl ShardBody {
         self.lent = Some(Lent { context, collected, void: false });
         let inner = self.inner.clone();
         let done = move |finished| inner.send(Mail::Executed(Box::new(finished)));
-        parallel::start(jobs, work, core.runtime.worker_count(), done);
+        parallel::start(jobs, work, core.others.worker_count(), done);
     }
 
     /// Several workers are done with a batch.
@@ -297,7 +312,11 @@ impl ShardBody {
                     self.failed(&ExecuteError::Store(error), turn);
                 }
                 Mail::Executed(finished) => self.take_back(*finished, turn),
-                Mail::TryAgain => self.timer = None,
+                Mail::TryAgain => {
+                    self.timer = None;
+                    self.inner.set_backing_off(None);
+                }
+                Mail::Close(under_way) => self.ending = Some(under_way),
             }
         }
     }
@@ -367,6 +386,8 @@ impl ShardBody {
             Verdict::Quarantine => self.inner.set_quarantine(error.to_string()),
             Verdict::TryAfter(time) => {
                 let inner = self.inner.clone();
+                let until = inner.core.runtime.now() + time;
+                inner.set_backing_off(Some((until, error.to_string())));
                 let again = move || inner.send(Mail::TryAgain);
                 self.timer = turn.handle().call_after(time, again).ok();
                 self.over = self.timer.is_none();
@@ -390,9 +411,15 @@ impl Body for ShardBody {
     type Output = ();
 
     fn turn(&mut self, turn: &mut Turn<'_>) -> Step<()> {
+        self.inner.turn_begins();
         // A panic of ours must not end the strand, which would leave its pool to nobody.
         match catch_unwind(AssertUnwindSafe(|| self.cycles(turn))) {
-            Ok(step) => step,
+            Ok(step) => {
+                if matches!(step, Step::Yield) {
+                    self.inner.is_queued();
+                }
+                step
+            }
             Err(panic) => {
                 self.inner.set_quarantine(super::message(&*panic));
                 self.forget();

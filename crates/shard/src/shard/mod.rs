@@ -1,6 +1,9 @@
 //! A shard: its pool, its blocks and its strand, and the handle that people hold.
 
 mod body;
+mod calls;
+mod logs;
+mod pooled;
 mod query;
 mod roots;
 pub mod trouble;
@@ -16,6 +19,7 @@ use std::{
             Ordering::{Acquire, Relaxed, Release},
         },
     },
+    time::Duration,
 };
 
 use alloy_primitives::{Address, B256, map::B256Set};
@@ -27,14 +31,15 @@ use crate::{
     events::BlockEvent,
     execute::{DropReason, parallel::Finished},
     pool::{self, Dropped, Pool},
-    shards::core::Core,
+    shards::{UnderWay, core::Core, tickets::Ticket},
     store::{Epoch, StoreError},
     view::View,
 };
 pub(crate) use body::Batch;
 use body::ShardBody;
 
-pub use query::{Status, TransactionStatus};
+pub use logs::{LogEntry, LogsError};
+pub use query::{BackingOff, Status, TransactionStatus};
 
 /// A small chain, named by an address. Handles are cheap to clone.
 #[derive(Clone)]
@@ -62,6 +67,9 @@ pub(crate) struct Inner {
     unwritten: Mutex<B256Set>,
     mail: Mutex<VecDeque<Mail>>,
     quarantine: Mutex<Option<String>>,
+    /// Until when it waits after a failure, by the runtime's clock, and what has failed.
+    backing_off: Mutex<Option<(Duration, String)>>,
+    ticket: Ticket,
     /// The log says that it was created.
     durable: AtomicBool,
     pub(crate) included: AtomicU64,
@@ -75,6 +83,8 @@ pub(crate) enum Mail {
     Executed(Box<Finished>),
     /// It has backed off for long enough.
     TryAgain,
+    /// It is to begin nothing more, and to let go of this when nothing is under way.
+    Close(UnderWay),
 }
 
 impl Inner {
@@ -99,6 +109,8 @@ impl Inner {
             unwritten: Mutex::default(),
             mail: Mutex::default(),
             quarantine: Mutex::default(),
+            backing_off: Mutex::default(),
+            ticket: Ticket::default(),
             durable: AtomicBool::new(durable),
             included: AtomicU64::new(0),
         })
@@ -121,6 +133,7 @@ impl Inner {
     /// Something has changed that its next turn should see.
     pub(crate) fn wake(&self) {
         if let Some(strand) = &*self.strand.load() {
+            self.is_queued();
             // A runtime that takes no wakes is shutting down: what is accepted is in the log.
             let _ = strand.wake();
         }
@@ -130,11 +143,26 @@ impl Inner {
         if let Some(strand) = self.strand.swap(None) {
             // A runtime that has stopped gives it no turn to end in: it goes with this handle.
             strand.abort();
+            self.turn_begins();
         }
     }
 
     pub(crate) fn phase(&self) -> Phase {
         self.strand.load().as_ref().map_or(Phase::Idle, |strand| strand.phase())
+    }
+
+    /// It is queued, or will be when this turn is over.
+    fn is_queued(&self) {
+        self.ticket.draw(&self.core.tickets);
+    }
+
+    fn turn_begins(&self) {
+        self.ticket.hand_in(&self.core.tickets);
+    }
+
+    /// How many shards are before it, while it waits for its turn.
+    fn queue_position(&self) -> Option<usize> {
+        (self.phase() == Phase::Queued).then(|| self.ticket.before(&self.core.tickets))
     }
 
     pub(crate) fn send(&self, mail: Mail) {
@@ -153,6 +181,15 @@ impl Inner {
 
     fn set_quarantine(&self, why: String) {
         lock(&self.quarantine).get_or_insert(why);
+    }
+
+    fn set_backing_off(&self, until: Option<(Duration, String)>) {
+        *lock(&self.backing_off) = until;
+    }
+
+    fn backing_off(&self) -> Option<BackingOff> {
+        let (until, why) = lock(&self.backing_off).clone()?;
+        Some(BackingOff { left: until.saturating_sub(self.core.runtime.now()), why })
     }
 
     /// Ends a quarantine: the next turn tries again.

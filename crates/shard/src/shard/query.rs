@@ -1,6 +1,6 @@
 //! What can be asked of a shard?
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
 use kernel::Phase;
@@ -8,11 +8,11 @@ use kernel::Phase;
 use super::Shard;
 use crate::{
     block::{Block, Receipt},
-    execute::{DropReason, ExecuteError},
+    commit::record::ShardIndex,
+    execute::DropReason,
     pool,
     state::StateReader,
     store::StoreError,
-    trace::{Trace, TraceRequest, Traces},
     transaction::SharedTransaction,
     trie::{self, AccountProof},
     view::{Position, StateAt},
@@ -27,12 +27,25 @@ pub struct Status {
     pub phase: Phase,
     /// The newest committed block.
     pub height: u64,
+    /// About how many shards are before it, if it waits for its turn.
+    pub queue_position: Option<usize>,
+    /// That it waits after a failure, if it does.
+    pub backing_off: Option<BackingOff>,
     /// Transactions in its pool.
     pub pool_len: usize,
     /// Transactions in its blocks since it was opened.
     pub included: u64,
     /// Why it executes nothing, if it does not.
     pub quarantine: Option<String>,
+}
+
+/// A shard has failed to execute or to commit, and tries again by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackingOff {
+    /// So long it still waits.
+    pub left: Duration,
+    /// What has failed.
+    pub why: String,
 }
 
 /// Where a transaction is.
@@ -52,6 +65,12 @@ impl Shard {
         self.inner.address
     }
 
+    /// Whether it was created. Otherwise this is what it would be: see
+    /// [`Shards::look`](crate::Shards::look).
+    pub fn exists(&self) -> bool {
+        self.inner.index != ShardIndex::NONE
+    }
+
     /// Its own, by which its transactions are told from those of other shards.
     pub fn chain_id(&self) -> u64 {
         self.inner.chain_id
@@ -65,6 +84,8 @@ impl Shard {
             chain_id: inner.chain_id,
             phase: inner.phase(),
             height: self.tip().number(),
+            queue_position: inner.queue_position(),
+            backing_off: inner.backing_off(),
             pool_len: inner.pool().len(),
             included: inner.included.load(std::sync::atomic::Ordering::Relaxed),
             quarantine: inner.quarantine(),
@@ -87,6 +108,14 @@ impl Shard {
     /// If the store can not be read.
     pub fn block(&self, number: u64) -> Result<Option<Arc<Block>>, StoreError> {
         self.inner.view.block(number)
+    }
+
+    /// A block by its hash.
+    ///
+    /// # Errors
+    /// If the store can not be read.
+    pub fn block_by_hash(&self, hash: B256) -> Result<Option<Arc<Block>>, StoreError> {
+        self.block_number(hash)?.map_or(Ok(None), |number| self.block(number))
     }
 
     /// A block's number by its hash.
@@ -129,19 +158,6 @@ impl Shard {
         let Some(position) = self.inner.view.position(hash)? else { return Ok(None) };
         let found = self.inner.view.transaction(position)?;
         Ok(found.map(|(transaction, receipt)| (position, transaction, receipt)))
-    }
-
-    /// What happened inside a transaction of a block, by executing the block again up to it.
-    ///
-    /// # Errors
-    /// If there is no such transaction, or the store can not be read.
-    pub fn trace(&self, at: Position, request: &TraceRequest) -> Result<Trace, ExecuteError> {
-        let missing = || ExecuteError::Fault(format!("there is no block {}", at.number));
-        let block = self.block(at.number)?.ok_or_else(missing)?;
-        let before = self.state_at(at.number.saturating_sub(1)).ok_or_else(missing)?;
-        let rules = &self.inner.core.config.rules;
-        let traces = Traces { rules, chain_id: self.inner.chain_id, before: &before };
-        traces.transaction(&block, at.index as usize, request)
     }
 
     /// What shows an account and slots of it to whoever knows the newest state root only. `None`:

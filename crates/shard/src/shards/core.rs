@@ -1,18 +1,19 @@
 //! What do all shards of a runtime have in common?
 
-use std::{
-    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64},
-    time::Duration,
+use std::sync::{
+    Arc, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicBool, AtomicU64},
 };
 
 use alloy_primitives::{Address, map::HashMap};
-use kernel::Handle;
+use kernel::{Handle, WorkerState};
 
+use super::{tickets::Tickets, time::Time};
 use crate::{
     commit::{driver::Committer, reads::Reads},
     config::Config,
     environment::SharedEnvironment,
-    events::{BlockEvent, Hub},
+    events::{AcceptedEvent, BlockEvent, Hub},
     genesis::GenesisState,
     shard::Inner,
     store::Epoch,
@@ -21,25 +22,44 @@ use crate::{
 /// What all shards share.
 pub(crate) struct Core {
     pub(crate) config: Config,
+    /// Where shards take turns.
     pub(crate) runtime: Handle,
+    /// Where all else runs: recovery, and blocks that several workers execute.
+    pub(crate) others: Handle,
     pub(crate) tables: Arc<Reads>,
     pub(crate) committer: Committer,
     pub(crate) environment: SharedEnvironment,
     pub(crate) genesis: Arc<GenesisState>,
     pub(crate) events: Hub<BlockEvent>,
+    pub(crate) accepted: Hub<AcceptedEvent>,
     /// For blocks that several workers execute.
     pub(crate) jobs: Option<job::Pool>,
     /// How many such blocks there were.
     pub(crate) parallel_blocks: AtomicU64,
-    /// The time of day at which the runtime's clock stood at `opened`.
-    pub(crate) unix_start: u64,
-    pub(crate) opened: Duration,
+    pub(crate) time: Time,
+    pub(crate) tickets: Tickets,
+    /// Nothing more is accepted.
+    pub(crate) closing: AtomicBool,
 }
 
 impl Core {
-    /// The time of day in seconds. It never goes back, since the runtime's clock does not.
+    /// How many workers could help with a block, beside the one that asks.
+    ///
+    /// Where shards take turns among themselves, both runtimes share the cores: who runs a shard
+    /// has a core that a helper would want.
+    pub(crate) fn idle_workers(&self) -> usize {
+        let is_free = |state: &&_| matches!(state, WorkerState::Idle | WorkerState::Searching);
+        let free = self.others.workers().iter().filter(is_free).count();
+        if self.others.id() == self.runtime.id() {
+            return free;
+        }
+        let is_busy = |state: &&_| matches!(state, WorkerState::Running(_));
+        free.saturating_sub(self.runtime.workers().iter().filter(is_busy).count())
+    }
+
+    /// The time of day in seconds. It never goes back.
     pub(crate) fn unix_time(&self) -> u64 {
-        self.unix_start + self.runtime.now().saturating_sub(self.opened).as_secs()
+        self.time.now(&self.runtime)
     }
 }
 

@@ -3,8 +3,11 @@
 pub(crate) mod core;
 
 mod acknowledge;
+mod close;
 mod open;
 mod submit;
+pub(crate) mod tickets;
+mod time;
 
 use std::{
     fmt,
@@ -15,17 +18,22 @@ use std::{
 use alloy_primitives::Address;
 
 use crate::{
-    commit::Counts,
+    commit::{Counts, record::ShardIndex},
+    config::{Config, Rules},
     environment::Environment,
-    events::{BlockEvent, Hub, Interest, Subscription},
-    shard::Shard,
+    events::{AcceptedEvent, BlockEvent, Hub, Interest, Subscription},
+    shard::{Inner, Shard},
     store::StoreError,
+    view::View,
 };
 use core::{Core, Registry};
 
 pub use acknowledge::Acknowledgement;
+pub use close::Closed;
+pub(crate) use close::UnderWay;
 pub use open::OpenError;
 pub use submit::SubmitError;
+pub use time::TimeError;
 
 /// The shards of a runtime. When it is dropped, what was submitted is written and the shards stop.
 pub struct Shards {
@@ -40,6 +48,16 @@ impl fmt::Debug for Shards {
 }
 
 impl Shards {
+    /// What was chosen when it was opened.
+    pub fn config(&self) -> &Config {
+        &self.core.config
+    }
+
+    /// How transactions are executed.
+    pub fn rules(&self) -> &Rules {
+        &self.core.config.rules
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.registry.read().by_address.len()
@@ -53,6 +71,37 @@ impl Shards {
     /// The shard with this address, if there is one.
     pub fn get(&self, address: Address) -> Option<Shard> {
         self.registry.get(address).map(|inner| Shard { inner })
+    }
+
+    /// The shard with this address; if there is none, what it would be at birth: everything is
+    /// answered from the genesis, at height 0.
+    ///
+    /// The second kind is nobody's but the caller's: it has no strand, is in no list and is never
+    /// written, and it stays as it is when the shard is created later. [`Shard::exists`] tells
+    /// which it is.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use alloy_primitives::Address;
+    /// use kernel::Runtime;
+    /// use shard::{Config, Shards, store::MemoryStore};
+    ///
+    /// let simulation = Runtime::builder().simulate(1)?;
+    /// let shards = Shards::open(&simulation, Config::default(), Arc::new(MemoryStore::new()), 0)?;
+    /// let nobody = shards.look(Address::repeat_byte(7));
+    /// assert_eq!((nobody.exists(), nobody.tip().number()), (false, 0));
+    /// assert_eq!(nobody.next_nonce(Address::ZERO)?, 0);
+    /// assert!(shards.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn look(&self, address: Address) -> Shard {
+        self.get(address).unwrap_or_else(|| {
+            let (core, index) = (&self.core, ShardIndex::NONE);
+            let view = View::new(index, address, core.tables.clone(), core.genesis.clone());
+            let inner = Inner::new(core.clone(), index, address, Arc::new(view), false);
+            Shard { inner }
+        })
     }
 
     /// All of them, in order of their creation.
@@ -105,7 +154,19 @@ impl Shards {
         self.core.events.subscribe(room, interest)
     }
 
-    /// What waits for longer than the pools' limit is dropped. Returns how many.
+    /// Subscribes to transactions that were accepted, of one shard or of all: each is told of when
+    /// its acceptance is durable, and before its block is. As with blocks, one that is too slow is
+    /// dropped.
+    pub fn subscribe_accepted(
+        &self,
+        room: NonZeroUsize,
+        shard: Option<Address>,
+    ) -> Subscription<AcceptedEvent> {
+        self.core.accepted.subscribe(room, shard)
+    }
+
+    /// What waits for longer than the pools' limit is dropped. Returns how many. Whoever has opened
+    /// the shards calls this now and then, every minute or so: nobody else does.
     pub fn expire(&self) -> usize {
         let now = self.core.runtime.now();
         let mut count = 0;
@@ -147,5 +208,6 @@ impl Drop for Shards {
         }
         self.core.committer.close();
         self.core.events.close();
+        self.core.accepted.close();
     }
 }

@@ -5,7 +5,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Weak, atomic::AtomicU64},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use alloy_primitives::{Address, B256, Bytes};
@@ -14,6 +17,8 @@ use kernel::{Handle, ScheduleError};
 use super::{
     Shards,
     core::{Core, Registry},
+    tickets::Tickets,
+    time::Time,
 };
 use crate::{
     commit::{
@@ -95,6 +100,22 @@ impl Shards {
         store: Arc<dyn Store>,
         unix_time: u64,
     ) -> Result<Shards, OpenError> {
+        Shards::open_beside(runtime, runtime, config, store, unix_time)
+    }
+
+    /// The same, on two runtimes: shards take turns on one, and on the other senders are recovered
+    /// and helpers execute heavy blocks. So that neither waits behind a shard's quantum. Both may
+    /// have as many workers as there are cores.
+    ///
+    /// # Errors
+    /// As for [`Shards::open`].
+    pub fn open_beside(
+        runtime: &Handle,
+        others: &Handle,
+        config: Config,
+        store: Arc<dyn Store>,
+        unix_time: u64,
+    ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
         let registry = Arc::new(Registry::default());
@@ -120,19 +141,22 @@ impl Shards {
             StartError::Thread(error) => OpenError::Thread(error),
             StartError::Strand(error) => OpenError::Runtime(error),
         })?;
-        let side_by_side = config.parallel && runtime.worker_count() > 1;
+        let side_by_side = config.parallel && others.worker_count() > 1;
         let core = Arc::new(Core {
-            jobs: side_by_side.then(|| job::Pool::on(runtime)),
+            jobs: side_by_side.then(|| job::Pool::on(others)),
             parallel_blocks: AtomicU64::new(0),
             config,
             runtime: runtime.clone(),
+            others: others.clone(),
             tables,
             committer,
             environment: SharedEnvironment::new(Environment::own(unix_time)),
             genesis,
             events: Hub::new(),
-            unix_start: unix_time,
-            opened: runtime.now(),
+            accepted: Hub::new(),
+            time: Time::new(unix_time, runtime),
+            tickets: Tickets::default(),
+            closing: AtomicBool::new(false),
         });
         let shards = Shards { core, registry };
         shards.restore(found)?;

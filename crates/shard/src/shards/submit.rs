@@ -7,7 +7,11 @@
 //!
 //! The log is one sequence, so a block that holds the transaction comes after its acceptance.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering::SeqCst},
+    time::Duration,
+};
 
 use alloy_primitives::{Address, B256, Bytes};
 use kernel::ScheduleError;
@@ -18,6 +22,7 @@ use super::{
 };
 use crate::{
     commit::record::{Record, ShardIndex, What},
+    events::AcceptedEvent,
     execute::DropReason,
     pool::{Inserted, Pool, Refusal, SenderAccount},
     shard::Inner,
@@ -44,7 +49,7 @@ pub enum SubmitError {
     Quarantined(String),
     /// It could not be made durable. It may still be executed, and it can be sent again.
     Store(StoreError),
-    /// The runtime has stopped.
+    /// The runtime has stopped, or the shards are being closed.
     Stopped,
 }
 
@@ -83,7 +88,10 @@ impl From<Malformed> for SubmitError {
 
 impl From<StoreError> for SubmitError {
     fn from(why: StoreError) -> SubmitError {
-        SubmitError::Store(why)
+        match why {
+            StoreError::Closed => SubmitError::Stopped,
+            why => SubmitError::Store(why),
+        }
     }
 }
 
@@ -100,9 +108,10 @@ impl Shards {
     /// # Errors
     /// If it is not accepted: nothing of it is kept, unless the error says so.
     pub async fn submit(&self, shard: Address, encoded: Bytes) -> Result<B256, SubmitError> {
+        self.check_open()?;
         let most = self.core.config.pool.transaction_bytes_max;
         let unrecovered = Unrecovered::decode(encoded, most)?;
-        let recover = self.core.runtime.compute(move |_| unrecovered.recover())?;
+        let recover = self.core.others.compute(move |_| unrecovered.recover())?;
         let transaction = recover.await.map_err(|_| SubmitError::Stopped)??;
         self.accept(shard, Arc::new(transaction))?.await
     }
@@ -128,19 +137,22 @@ impl Shards {
         let now = self.core.runtime.now();
         let (give, acknowledgement) = pair();
         let mut pool = inner.pool();
+        // Under the lock: who closes waits for it.
+        self.check_open()?;
         let inserted = match inner.insert(&mut pool, transaction.clone(), now)? {
             // It could not be written before: this is another try at that.
             Err(Refusal::AlreadyKnown) if inner.take_unwritten(&pool, hash) => Inserted::default(),
             inserted => inserted.map_err(SubmitError::Refused)?,
         };
-        let (records, dropped) = inner.acceptance(transaction, inserted);
+        let (records, dropped) = inner.acceptance(transaction.clone(), inserted);
         let told = inner.clone();
         let done = move |result: Result<Epoch, StoreError>| {
-            if result.is_err() {
-                told.set_unwritten(hash);
+            match &result {
+                Ok(_) => told.core.accepted.publish(&AcceptedEvent { shard, transaction }),
+                Err(_) => told.set_unwritten(hash),
             }
             told.told_of_drops(result.clone(), dropped);
-            give.give(result.map(|_| hash).map_err(SubmitError::Store));
+            give.give(result.map(|_| hash).map_err(SubmitError::from));
         };
         // Before anyone can collect it: its acceptance is in the log before its block.
         let enqueued = self.core.committer.enqueue(records, Box::new(done));
@@ -150,6 +162,10 @@ impl Shards {
         }
         inner.wake();
         Ok(acknowledgement)
+    }
+
+    fn check_open(&self) -> Result<(), SubmitError> {
+        if self.core.closing.load(SeqCst) { Err(SubmitError::Stopped) } else { Ok(()) }
     }
 
     /// A new shard for a transaction that would be valid in it. One that is not creates nothing.
@@ -175,6 +191,8 @@ impl Shards {
     pub(super) fn create_unless_there(&self, shard: Address) -> Result<Arc<Inner>, SubmitError> {
         let core = &self.core;
         let mut members = self.registry.write();
+        // Under the lock: who closes waits for it.
+        self.check_open()?;
         if let Some(inner) = members.by_address.get(&shard) {
             return Ok(inner.clone());
         }

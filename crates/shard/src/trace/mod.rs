@@ -5,7 +5,10 @@
 
 mod request;
 
-use std::mem;
+use std::{
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use revm::{
     DatabaseCommit, ExecuteEvm, InspectEvm, context::result::ResultAndState, database::CacheDB,
@@ -16,9 +19,10 @@ use crate::{
     config::Rules,
     execute::{
         BlockContext, ExecuteError,
-        call::{Call, CallError, Calls, Overrides, call_error},
+        call::{Call, CallError, Calls, Overrides, call_error, caught},
         evm,
     },
+    shard::message,
     state::{ReaderDatabase, StateReader},
     transaction::tx_env,
 };
@@ -52,8 +56,25 @@ impl Traces<'_> {
         self.replay(block, 0, block.transactions.len(), request)
     }
 
-    /// Executes transactions up to `end` and records from `begin` on.
+    /// The same as `record`; a panic is an error.
     fn replay(
+        &self,
+        block: &Block,
+        begin: usize,
+        end: usize,
+        request: &TraceRequest,
+    ) -> Result<Vec<Trace>, ExecuteError> {
+        // All that it has in hand is gone with it.
+        catch_unwind(AssertUnwindSafe(|| self.record(block, begin, end, request))).unwrap_or_else(
+            |panic| {
+                let (number, what) = (block.number(), message(&*panic));
+                Err(ExecuteError::Fault(format!("tracing block {number} panicked: {what}")))
+            },
+        )
+    }
+
+    /// Executes transactions up to `end` and records from `begin` on.
+    fn record(
         &self,
         block: &Block,
         begin: usize,
@@ -107,14 +128,16 @@ pub fn trace_call(
     overrides: &Overrides,
     request: &TraceRequest,
 ) -> Result<Trace, CallError> {
-    let mut scratch = calls.scratch(overrides)?;
-    let env = calls.transaction_env(call, &mut scratch, None)?;
-    let gas_limit = env.gas_limit;
-    let mut machine = calls.machine(scratch, recorder(request), &env, overrides);
-    let done = machine.inspect_tx(env).map_err(call_error)?;
-    let recorded = mem::replace(&mut machine.inspector, recorder(request));
-    let database = &machine.ctx.journaled_state.database;
-    Ok(answer(recorded, request, gas_limit, &done, database, None)?)
+    caught(|| {
+        let mut scratch = calls.scratch(overrides)?;
+        let env = calls.transaction_env(call, &mut scratch, None)?;
+        let gas_limit = env.gas_limit;
+        let mut machine = calls.machine(scratch, recorder(request), &env, overrides);
+        let done = machine.inspect_tx(env).map_err(call_error)?;
+        let recorded = mem::replace(&mut machine.inspector, recorder(request));
+        let database = &machine.ctx.journaled_state.database;
+        Ok(answer(recorded, request, gas_limit, &done, database, None)?)
+    })
 }
 
 #[cfg(test)]

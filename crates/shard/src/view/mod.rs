@@ -16,6 +16,7 @@
 mod generation;
 mod history;
 mod lookup;
+mod parts;
 
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -36,6 +37,7 @@ use generation::Generation;
 
 pub use history::StateAt;
 pub use lookup::Position;
+pub(crate) use parts::Place;
 
 /// The committed blocks and state of one shard.
 pub(crate) struct View {

@@ -94,6 +94,8 @@ pub enum CallError {
     Halted(HaltReason),
     /// It needs more gas than it may have.
     GasAbove(u64),
+    /// The virtual machine panicked, with these words.
+    Panicked(String),
 }
 
 impl fmt::Display for CallError {
@@ -104,6 +106,7 @@ impl fmt::Display for CallError {
             CallError::Reverted(_) => f.write_str("execution reverted"),
             CallError::Halted(reason) => write!(f, "execution halted: {reason:?}"),
             CallError::GasAbove(gas) => write!(f, "gas required exceeds allowance ({gas})"),
+            CallError::Panicked(what) => write!(f, "the call could not be made: {what}"),
         }
     }
 }
