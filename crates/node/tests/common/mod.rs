@@ -1,13 +1,25 @@
 //! A node in memory, and somebody who asks it.
 
+#![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
+
 use std::{
+    future::poll_fn,
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
+    num::NonZeroUsize,
     time::Duration,
 };
 
-use node::{Node, Settings};
+use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use alloy_signer::SignerSync;
+use node::{Node, Settings, accounts::DevAccount};
 use serde_json::{Value, json};
+use shard::{
+    Receipt,
+    events::{BlockEvent, Interest, Subscription},
+};
 
 /// A node on any free port, with what `change` chooses.
 pub fn start(change: impl FnOnce(&mut Settings)) -> Node {
@@ -48,4 +60,74 @@ pub fn result(address: SocketAddr, path: &str, method: &str, params: Value) -> V
     let mut answer = call(address, path, method, params);
     assert!(answer.get("error").is_none(), "{method}: {answer}");
     answer["result"].take()
+}
+
+/// A request, for batches.
+pub fn bare(id: usize, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// The shard of most tests.
+pub const MARKET: Address = Address::repeat_byte(0x3a);
+
+/// Where a shard is asked.
+pub fn path(shard: Address) -> String {
+    format!("/shard/{shard}")
+}
+
+/// A transfer of 5 wei, for a shard.
+pub fn transfer(node: &Node, shard: Address, nonce: u64) -> TxEip1559 {
+    TxEip1559 {
+        chain_id: node.shards().rules().chain_id(shard),
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: 2_000_000_000,
+        to: TxKind::Call(shard),
+        value: U256::from(5),
+        ..TxEip1559::default()
+    }
+}
+
+/// A transaction as a wallet sends it.
+pub fn sign(account: &DevAccount, fields: TxEip1559) -> Bytes {
+    let signature = account.signer().sign_hash_sync(&fields.signature_hash()).unwrap();
+    TxEnvelope::from(fields.into_signed(signature)).encoded_2718().into()
+}
+
+/// The nonce of an account's next transaction.
+pub fn nonce(node: &Node, shard: Address, account: Address) -> u64 {
+    let method = "eth_getTransactionCount";
+    let nonce = result(node.address(), &path(shard), method, json!([account, "pending"]));
+    u64::from_str_radix(nonce.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+/// Waits until a shard has a block of this number.
+pub fn until_height(node: &Node, shard: Address, height: u64) {
+    let mut blocks = blocks(node, shard);
+    while node.shards().get(shard).is_none_or(|shard| shard.tip().number() < height) {
+        next(&mut blocks);
+    }
+}
+
+/// Waits until a transaction is in a block, and gives its receipt.
+pub fn included(node: &Node, shard: Address, hash: &Value) -> Receipt {
+    let hash: B256 = serde_json::from_value(hash.clone()).unwrap();
+    let mut blocks = blocks(node, shard);
+    let shard = node.shards().get(shard).expect("it was sent there");
+    loop {
+        if let Some((_, _, receipt)) = shard.transaction(hash).unwrap() {
+            return receipt;
+        }
+        next(&mut blocks);
+    }
+}
+
+fn blocks(node: &Node, shard: Address) -> Subscription<BlockEvent> {
+    let room = NonZeroUsize::new(1_024).unwrap();
+    node.shards().subscribe(room, Interest { shard: Some(shard), logs: None })
+}
+
+fn next(blocks: &mut Subscription<BlockEvent>) -> BlockEvent {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(poll_fn(|context| blocks.poll_next(context))).expect("blocks come")
 }
