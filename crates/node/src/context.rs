@@ -8,6 +8,7 @@ use shard::{Shard, Shards};
 
 use crate::{
     accounts::DevAccount,
+    base_chain::SharedStatus,
     rpc::error::RpcError,
     settings::{Limits, Settings},
 };
@@ -19,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) queries: Handle,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
+    /// How the base chain is, if there is one.
+    pub(crate) base_chain: Option<Arc<SharedStatus>>,
 }
 
 /// Which path a request came by.

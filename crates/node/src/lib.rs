@@ -26,6 +26,7 @@
 //! ```
 
 pub mod accounts;
+pub mod base_chain;
 mod context;
 mod node;
 mod rpc;

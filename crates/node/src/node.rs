@@ -9,7 +9,7 @@ use std::{
 
 use kernel::{BuildError, Discipline, Runtime};
 use shard::{
-    Shards,
+    Environment, Shards,
     config::GenesisAccount,
     disk::OsDisk,
     shards::OpenError,
@@ -18,6 +18,7 @@ use shard::{
 
 use crate::{
     accounts::{AccountsError, DevAccount},
+    base_chain::{BaseChainError, BaseChainStatus, Listener, Listening},
     context::Context,
     server::Server,
     settings::{Settings, Storage},
@@ -28,6 +29,7 @@ pub struct Node {
     context: Arc<Context>,
     server: Option<Server>,
     runtimes: Option<Runtimes>,
+    listening: Option<Listening>,
 }
 
 /// Shards take turns on one, questions are answered on the other.
@@ -51,7 +53,7 @@ impl Node {
         let address = SocketAddr::new(settings.http.address, settings.http.port);
         let listen = |why| StartError::Listen { address, why };
         // First of all: a second node on the same port should not touch the data.
-        let listener = TcpListener::bind(address).map_err(listen)?;
+        let socket = TcpListener::bind(address).map_err(listen)?;
         let accounts = settings.accounts.derive().map_err(StartError::Accounts)?;
         let config = &mut settings.shards;
         for account in &accounts {
@@ -59,10 +61,15 @@ impl Node {
             let funded = GenesisAccount { balance, ..GenesisAccount::default() };
             config.genesis.accounts.entry(account.address()).or_insert(funded);
         }
+        // Before the data: what waits in pools is executed as soon as that is open.
+        let connect = |settings| Listener::connect(settings, unix_time);
+        let base_chain = settings.base_chain.as_ref().map(connect).transpose();
+        let (listener, environment) = base_chain.map_err(StartError::BaseChain)?.unzip();
         let runtimes = Runtimes::start(&settings).map_err(StartError::Runtime)?;
         let store = open_store(&settings.storage)?;
         let now = unix_time();
-        let shards = Shards::open_beside(
+        let shards = Shards::open_under(
+            environment.unwrap_or_else(|| Environment::own(now)),
             &runtimes.shards,
             &runtimes.queries,
             settings.shards.clone(),
@@ -71,9 +78,15 @@ impl Node {
         );
         let shards = shards.map_err(StartError::Shards)?;
         let queries = runtimes.queries.handle().clone();
-        let context = Arc::new(Context { shards, queries, accounts, settings });
-        let server = Server::start(listener, &context).map_err(listen)?;
-        Ok(Node { context, server: Some(server), runtimes: Some(runtimes) })
+        let base_chain = listener.as_ref().map(Listener::status);
+        let context = Arc::new(Context { shards, queries, accounts, settings, base_chain });
+        let server = Server::start(socket, &context).map_err(listen)?;
+        let set = |listener: Listener| {
+            let context = context.clone();
+            listener.start(move |environment| context.shards.set_environment(environment))
+        };
+        let listening = listener.map(set).transpose().map_err(StartError::Thread)?;
+        Ok(Node { context, server: Some(server), runtimes: Some(runtimes), listening })
     }
 
     /// Where it listens.
@@ -91,6 +104,11 @@ impl Node {
         &self.context.shards
     }
 
+    /// How the base chain is, if there is one.
+    pub fn base_chain(&self) -> Option<BaseChainStatus> {
+        self.context.base_chain.as_ref().map(|status| status.get())
+    }
+
     /// Ends it in order: no new requests, those under way are answered, the shards finish the block
     /// in hand, the store is synced.
     pub fn shutdown(mut self) -> Ended {
@@ -101,6 +119,7 @@ impl Node {
         let deadline = self.context.settings.shutdown_deadline;
         let Some(server) = self.server.take() else { return Ended { in_time: true } };
         let in_time = server.stop(deadline);
+        drop(self.listening.take());
         if let Some(runtimes) = self.runtimes.take() {
             runtimes.queries.shutdown_timeout(deadline);
             runtimes.shards.shutdown_timeout(deadline);
@@ -161,6 +180,8 @@ fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {
 #[non_exhaustive]
 pub enum StartError {
     Accounts(AccountsError),
+    BaseChain(BaseChainError),
+    Thread(io::Error),
     Listen { address: SocketAddr, why: io::Error },
     Runtime(BuildError),
     Store(StoreError),
@@ -171,6 +192,8 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Accounts(why) => why.fmt(f),
+            StartError::BaseChain(why) => why.fmt(f),
+            StartError::Thread(why) => write!(f, "the system gives no thread: {why}"),
             StartError::Listen { address, why } => {
                 write!(f, "can not listen on {address}: {why} (another port: --http.port)")
             }

@@ -193,7 +193,14 @@ impl Param {
 }
 
 /// The methods of every kind, in the order of the reference.
-const TABLES: &[&[Method]] = &[eth::state::METHODS, eth::send::METHODS];
+const TABLES: &[&[Method]] = &[
+    eth::state::METHODS,
+    eth::proof::METHODS,
+    eth::block::METHODS,
+    eth::transaction::METHODS,
+    eth::logs::METHODS,
+    eth::send::METHODS,
+];
 
 /// All methods.
 pub fn methods() -> impl Iterator<Item = &'static Method> {

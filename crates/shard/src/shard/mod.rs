@@ -2,6 +2,7 @@
 
 mod body;
 mod calls;
+mod included;
 mod logs;
 mod pooled;
 mod query;
@@ -38,6 +39,7 @@ use crate::{
 pub(crate) use body::Batch;
 use body::ShardBody;
 
+pub use included::Included;
 pub use logs::{LogEntry, LogsError};
 pub use query::{BackingOff, Status, TransactionStatus};
 

@@ -116,6 +116,23 @@ impl Shards {
         store: Arc<dyn Store>,
         unix_time: u64,
     ) -> Result<Shards, OpenError> {
+        let environment = Environment::own(unix_time);
+        Shards::open_under(environment, runtime, others, config, store, unix_time)
+    }
+
+    /// The same, under the environment of a base chain from the first block on: what waits in
+    /// pools is executed as soon as they are open.
+    ///
+    /// # Errors
+    /// As for [`Shards::open`].
+    pub fn open_under(
+        environment: Environment,
+        runtime: &Handle,
+        others: &Handle,
+        config: Config,
+        store: Arc<dyn Store>,
+        unix_time: u64,
+    ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
         let registry = Arc::new(Registry::default());
@@ -150,7 +167,7 @@ impl Shards {
             others: others.clone(),
             tables,
             committer,
-            environment: SharedEnvironment::new(Environment::own(unix_time)),
+            environment: SharedEnvironment::new(environment),
             genesis,
             events: Hub::new(),
             accepted: Hub::new(),

@@ -1,5 +1,10 @@
 //! The methods of the execution API, by what they are about.
 
+pub(crate) mod block;
 pub(crate) mod block_id;
+pub(crate) mod convert;
+pub(crate) mod logs;
+pub(crate) mod proof;
 pub(crate) mod send;
 pub(crate) mod state;
+pub(crate) mod transaction;

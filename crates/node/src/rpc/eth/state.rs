@@ -1,13 +1,15 @@
 //! What does an account own, and what is in its storage?
 
 use alloy_eips::{BlockId, BlockNumberOrTag};
-use alloy_primitives::{Address, U64, U256};
-use shard::{Shard, StateAt, state::StateReader};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U64, U256};
+use alloy_rpc_types_eth::AccountInfo;
+use alloy_serde::JsonStorageKey;
+use shard::{Shard, StateAt, block::Account, state::StateReader, store::StoreError};
 
 use super::block_id;
 use crate::rpc::{
     error::RpcError,
-    method::{Answer, Call, Kind, Method, Param, answer},
+    method::{Answer, Call, Kind, Method, Param, Place, answer},
 };
 
 const ADDRESS: Param = Param::required("address", Kind::Address);
@@ -19,7 +21,8 @@ pub(crate) const METHODS: &[Method] = &[
         &[],
         |call| answer(&U64::from(call.shard()?.chain_id())),
         "The shard's chain id.",
-    ),
+    )
+    .at(Place::OwnOnly),
     Method::here(
         "eth_blockNumber",
         &[],
@@ -33,6 +36,19 @@ pub(crate) const METHODS: &[Method] = &[
         transaction_count,
         "The nonce of an account's next transaction; with `pending` after those in the pool.",
     ),
+    Method::here("eth_getCode", &[ADDRESS, BLOCK], code, "An account's code."),
+    Method::here(
+        "eth_getStorageAt",
+        &[ADDRESS, Param::required("slot", Kind::Quantity), BLOCK],
+        storage,
+        "What a slot of an account's storage holds.",
+    ),
+    Method::here(
+        "eth_getAccountInfo",
+        &[ADDRESS, BLOCK],
+        account_info,
+        "An account's balance, nonce and code.",
+    ),
 ];
 
 /// The state at the end of the block that is meant.
@@ -41,13 +57,51 @@ pub(super) fn state(shard: &Shard, block: Option<BlockId>) -> Result<StateAt, Rp
     shard.state_at(number).ok_or_else(|| RpcError::server(format!("block not found: {number}")))
 }
 
-fn balance(call: &mut Call) -> Result<Answer, RpcError> {
+/// An account at the end of the block that is meant: the last two arguments.
+fn account(call: &mut Call) -> Result<(StateAt, Option<Account>), RpcError> {
     let shard = call.shard()?;
     let address: Address = call.args.required("address")?;
     let block = call.args.optional("block")?;
     call.args.end()?;
-    let account = state(&shard, block)?.account(address)?;
+    let state = state(&shard, block)?;
+    let account = state.account(address)?;
+    Ok((state, account))
+}
+
+fn balance(call: &mut Call) -> Result<Answer, RpcError> {
+    let (_, account) = account(call)?;
     answer(&account.map_or(U256::ZERO, |account| account.balance))
+}
+
+fn code(call: &mut Call) -> Result<Answer, RpcError> {
+    let (state, account) = account(call)?;
+    answer(&code_of(&state, account)?)
+}
+
+fn code_of(state: &StateAt, account: Option<Account>) -> Result<Bytes, StoreError> {
+    match account {
+        Some(account) if account.code_hash != KECCAK256_EMPTY => state.code(account.code_hash),
+        _ => Ok(Bytes::new()),
+    }
+}
+
+fn account_info(call: &mut Call) -> Result<Answer, RpcError> {
+    let (state, account) = account(call)?;
+    answer(&AccountInfo {
+        balance: account.map_or(U256::ZERO, |account| account.balance),
+        nonce: account.map_or(0, |account| account.nonce),
+        code: code_of(&state, account)?,
+    })
+}
+
+fn storage(call: &mut Call) -> Result<Answer, RpcError> {
+    let shard = call.shard()?;
+    let address: Address = call.args.required("address")?;
+    let slot: JsonStorageKey = call.args.required("slot")?;
+    let block = call.args.optional("block")?;
+    call.args.end()?;
+    let value = state(&shard, block)?.storage(address, slot.as_b256().into())?;
+    answer(&B256::from(value))
 }
 
 fn transaction_count(call: &mut Call) -> Result<Answer, RpcError> {
