@@ -79,7 +79,7 @@ async function start(program, args, url) {
 
 /** A node on a port of its own, in memory unless told otherwise. */
 export function startNode(...args) {
-  if (!hasShards) return startAnvil();
+  if (!hasShards) return startAnvil('--steps-tracing');
   const where = args.includes('--data-dir') ? [] : ['--in-memory'];
   return start(process.env.SHIFTWORK, ['node', '--http.port', '0', ...where, ...args]);
 }
