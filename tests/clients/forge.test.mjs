@@ -2,18 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { alice, freshAddress, rpc, startNode } from './support/node.mjs';
 import { run } from './support/program.mjs';
 
-const home = join(import.meta.dirname, 'forge');
-const solc = join(import.meta.dirname, 'support', 'solc.mjs');
+const here = dirname(fileURLToPath(import.meta.url));
+const home = join(here, 'forge');
+const solc = join(here, 'support', 'solc.mjs');
 let node;
 
 before(async () => {
   mkdirSync(join(home, 'src'), { recursive: true });
-  copyFileSync(join(import.meta.dirname, 'contracts', 'Token.sol'), join(home, 'src', 'Token.sol'));
+  copyFileSync(join(here, 'contracts', 'Token.sol'), join(home, 'src', 'Token.sol'));
   chmodSync(solc, 0o755);
   node = await startNode();
 });

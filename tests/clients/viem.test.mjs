@@ -164,7 +164,7 @@ test('ten sends that nobody waits for are ten transactions in order', async () =
   const receipts = await Promise.all(hashes.map((hash) => client.waitForTransactionReceipt({ hash })));
   assert.deepEqual(receipts.map((receipt) => receipt.status), Array(10).fill('success'));
   const nonces = await Promise.all(hashes.map(async (hash) => (await client.getTransaction({ hash })).nonce));
-  assert.deepEqual(nonces.toSorted((a, b) => a - b), Array.from({ length: 10 }, (_, index) => first + index));
+  assert.deepEqual(nonces.sort((a, b) => a - b), Array.from({ length: 10 }, (_, index) => first + index));
 });
 
 test('the node numbers ten sends of an account that it signs for', async () => {

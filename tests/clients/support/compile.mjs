@@ -2,10 +2,12 @@
 // contracts.json, for the suites of all languages.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import solc from 'solc';
 
-const home = join(import.meta.dirname, '..');
+const here = dirname(fileURLToPath(import.meta.url));
+const home = join(here, '..');
 const sources = {};
 for (const file of readdirSync(join(home, 'contracts')).sort()) {
   sources[file] = { content: readFileSync(join(home, 'contracts', file), 'utf8') };

@@ -7,11 +7,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
 
 export const contracts = JSON.parse(
-  readFileSync(join(import.meta.dirname, '..', 'contracts.json'), 'utf8'),
+  readFileSync(join(here, '..', 'contracts.json'), 'utf8'),
 );
 /** The words that the development accounts come from. */
 export const mnemonic = 'test test test test test test test test test test test junk';

@@ -1,9 +1,11 @@
 // How is a client run that is a program?
 
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const bin = join(import.meta.dirname, '..', 'node_modules', '.bin');
+const here = dirname(fileURLToPath(import.meta.url));
+const bin = join(here, '..', 'node_modules', '.bin');
 
 /** What it printed, or an exception with what it said instead. */
 export function run(program, args, options = {}) {
