@@ -79,7 +79,8 @@ pub(super) fn quantity(value: &Value) -> Option<u64> {
         Value::String(text) => {
             let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
             // `from_str_radix` takes a sign too.
-            let digits = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+            let digits =
+                Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
             u64::from_str_radix(digits?, 16).ok()
         }
         _ => None,
@@ -108,11 +109,7 @@ impl Fields<'_> {
         }
     }
 
-    fn required<T>(
-        &self,
-        name: &str,
-        read: fn(&Value) -> Option<T>,
-    ) -> Result<T, BaseChainError> {
+    fn required<T>(&self, name: &str, read: fn(&Value) -> Option<T>) -> Result<T, BaseChainError> {
         let value = self.0.get(name).unwrap_or(&Value::Null);
         read(value).ok_or_else(|| {
             let value = quote(&value.to_string());
