@@ -12,7 +12,7 @@ use crate::{
     pool,
     state::StateReader,
     store::StoreError,
-    trace::{Trace, TraceRequest, Traces},
+    trace::{Trace, TraceRequest, Traces, stored},
     transaction::SharedTransaction,
     trie::{self, AccountProof},
     view::{Position, StateAt},
@@ -136,11 +136,19 @@ impl Shard {
         Ok(found.map(|(transaction, receipt)| (position, transaction, receipt)))
     }
 
-    /// What happened inside a transaction of a block, by executing the block again up to it.
+    /// What happened inside a transaction of a block: from what is kept, or by executing the block
+    /// again up to it.
     ///
     /// # Errors
     /// If there is no such transaction, or the store can not be read.
     pub fn trace(&self, at: Position, request: &TraceRequest) -> Result<Trace, ExecuteError> {
+        if let TraceRequest::Calls(config) = request
+            && stored::answers(config)
+            && let Some(kept) = self.inner.view.traces(at.number)?
+            && let Some(frame) = stored::decode(&kept, at.index as usize)?
+        {
+            return Ok(Trace::Calls(Box::new(frame)));
+        }
         let missing = || ExecuteError::Fault(format!("there is no block {}", at.number));
         let block = self.block(at.number)?.ok_or_else(missing)?;
         let before = self.state_at(at.number.saturating_sub(1)).ok_or_else(missing)?;
