@@ -29,6 +29,8 @@ pub struct Config {
     /// Blocks that are further below the newest are not kept: neither they, nor the states at their
     /// ends. `None`: everything is kept.
     pub prune_depth: Option<NonZeroU64>,
+    /// Whether call trees are kept.
+    pub traces: Traces,
     /// What each shard begins with.
     pub genesis: Genesis,
 }
@@ -45,6 +47,7 @@ impl Default for Config {
             cache_entries: 1 << 20,
             checkpoint_bytes: 64 << 20,
             prune_depth: None,
+            traces: Traces::OnDemand,
             genesis: Genesis::default(),
         }
     }
@@ -208,6 +211,16 @@ pub enum Durability {
     Batch(Duration),
     /// Written. The system decides when it is on disk.
     None,
+}
+
+/// How the call tree of a transaction is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traces {
+    /// By executing its block again.
+    #[default]
+    OnDemand,
+    /// It is kept with the block: each is executed a second time when it is committed.
+    Stored,
 }
 
 /// What each shard begins with.

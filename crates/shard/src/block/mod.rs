@@ -1,6 +1,6 @@
 //! What a block holds, and what it changed.
 
-mod bytes;
+pub(crate) mod bytes;
 mod changes;
 mod encode;
 mod genesis;

@@ -90,6 +90,9 @@ impl Fold<'_> {
                 self.delete(Table::Pool, keys::hash(shard, *hash));
             }
             What::Block(new) => self.block(shard, new),
+            What::Traces { number, bytes } => {
+                self.put(Table::Traces, keys::number(shard, *number), bytes.to_vec());
+            }
         }
     }
 

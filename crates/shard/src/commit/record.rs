@@ -7,6 +7,7 @@
 //!   DROPPED        hash: 32 | reason
 //!   BLOCK          number: 8 | body length: 4 | body | change set length: 4 | change set
 //!                  | trie nodes: count 4, then each: key length 2, key, value length 4, value
+//!   TRACES         number: 8 | call trees
 //! ```
 //!
 //! Numbers are big-endian, as in the tables' keys. A record says what happened; what becomes of it
@@ -27,6 +28,7 @@ const CREATED: u8 = 1;
 const ACCEPTED: u8 = 2;
 const DROPPED: u8 = 3;
 const BLOCK: u8 = 4;
+const TRACES: u8 = 5;
 
 /// Which shard, in keys and records: they are numbered in the order of their creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +57,8 @@ pub(crate) enum What {
     Dropped { hash: B256, reason: DropReason },
     /// It has one block more.
     Block(Arc<NewBlock>),
+    /// The call trees of a block before are kept.
+    Traces { number: u64, bytes: Bytes },
 }
 
 /// A block on its way to the disk, and then until it is in the tables.
@@ -110,6 +114,11 @@ impl Record {
                 into.extend_from_slice(hash.as_slice());
                 reason.encode(into);
             }
+            What::Traces { number, bytes } => {
+                head(TRACES);
+                into.extend_from_slice(&number.to_be_bytes());
+                into.extend_from_slice(bytes);
+            }
             What::Block(new) => {
                 head(BLOCK);
                 into.extend_from_slice(&new.block.number().to_be_bytes());
@@ -149,6 +158,9 @@ impl Record {
                 reason: DropReason::decode(rest.all())
                     .ok_or_else(|| corrupt("no such reason for a drop"))?,
             },
+            TRACES => {
+                What::Traces { number: rest.u64()?, bytes: Bytes::copy_from_slice(rest.all()) }
+            }
             BLOCK => What::Block(Arc::new(block(&mut rest)?)),
             other => return Err(corrupt(&format!("a record of unknown kind {other}"))),
         };

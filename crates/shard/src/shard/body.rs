@@ -18,6 +18,7 @@
 //! 5. A turn that finds nothing to do ends at once, and one that has used up its quantum yields.
 
 mod amend;
+mod traces;
 
 use std::{
     mem,
@@ -355,6 +356,7 @@ impl ShardBody {
             self.executor.committed(new.block.number());
             self.roots.committed(new.block.number());
             self.amendments.tell(|| Ok(new.block.clone()));
+            self.store_traces(&new.block);
         }
     }
 

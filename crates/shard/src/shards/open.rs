@@ -213,6 +213,9 @@ impl Shards {
                 What::Block(new) if new.block.number() > shard.view.tip().number() => {
                     shard.view.add(*epoch, new)?;
                 }
+                What::Traces { number, bytes } => {
+                    shard.view.add_traces(*epoch, *number, bytes.clone());
+                }
                 What::Dropped { hash, reason } => {
                     shard.view.drop_transactions(*epoch, [(*hash, reason.clone())]);
                 }
@@ -352,6 +355,7 @@ impl Found {
             What::Dropped { hash, .. } => {
                 waiting.remove(hash);
             }
+            What::Traces { .. } => {}
             What::Block(new) => {
                 for transaction in &new.block.transactions {
                     waiting.remove(&transaction.hash());

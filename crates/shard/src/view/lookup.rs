@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, RwLockReadGuard};
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 
 use super::{Recent, View};
 use crate::{
@@ -153,6 +153,18 @@ impl View {
             Some(node) => Ok((!node.is_empty()).then_some(node)),
             None => Ok(self.genesis.node(key)),
         }
+    }
+
+    /// The call trees of a block, if they are kept.
+    pub(crate) fn traces(&self, number: u64) -> Result<Option<Bytes>, StoreError> {
+        let recent = self.read();
+        for generation in recent.generations.iter().rev() {
+            if let Some(traces) = generation.traces.get(&number) {
+                return Ok(Some(traces.clone()));
+            }
+        }
+        let value = self.value(Table::Traces, &keys::number(self.shard, number))?;
+        Ok(value.map(Bytes::from))
     }
 
     /// Why a transaction was dropped, if it was.

@@ -21,7 +21,7 @@ mod pruned;
 
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64};
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes};
 
 use crate::{
     block::Block,
@@ -148,6 +148,11 @@ impl View {
         if dropped.peek().is_some() {
             self.write().generation(epoch).dropped.extend(dropped);
         }
+    }
+
+    /// The call trees of a block are kept.
+    pub(crate) fn add_traces(&self, epoch: Epoch, number: u64, bytes: Bytes) {
+        self.write().generation(epoch).traces.insert(number, bytes);
     }
 
     /// The tables hold all epochs up to this one.
