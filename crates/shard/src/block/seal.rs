@@ -4,8 +4,6 @@
 //! is its extra data: two shards that did the same still have different hashes. Without a state
 //! root it holds zero in its place.
 
-use std::sync::Arc;
-
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
 use alloy_primitives::{Address, B64, B256, Bytes, U256};
@@ -48,7 +46,7 @@ pub fn seal(
         environment,
         transactions,
         receipts,
-        changes: Arc::new(executed.changes),
+        changes: executed.changes,
     }
 }
 
