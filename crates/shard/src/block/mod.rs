@@ -5,6 +5,7 @@ mod changes;
 mod encode;
 mod genesis;
 mod receipt;
+mod root;
 mod seal;
 
 use std::sync::Arc;

@@ -67,20 +67,45 @@ pub(crate) struct NewBlock {
     pub(crate) block: Arc<Block>,
     /// Nodes of the state trie that it wrote or removed.
     pub(crate) nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Body and change set in bytes, made by the worker that made the block. Only the log needs
-    /// them, so they are gone after that: a whole epoch of blocks is in memory.
-    bytes: Mutex<Option<(Vec<u8>, Vec<u8>)>>,
+    /// Made by the worker that made the block. Only the log needs them, so the shard takes them back
+    /// after that: a whole epoch of blocks is in memory.
+    bytes: Mutex<Option<BlockBytes>>,
+}
+
+/// Body and change set in bytes, or room for those of another block: fresh memory costs more than
+/// what is written to it.
+#[derive(Debug, Default)]
+pub(crate) struct BlockBytes {
+    body: Vec<u8>,
+    changes: Vec<u8>,
+}
+
+impl BlockBytes {
+    fn of(mut self, block: &Block) -> BlockBytes {
+        self.body.clear();
+        self.changes.clear();
+        // Most blocks take less.
+        self.body.reserve(1_024 + block.transactions.len() * 384);
+        block.encode_into(&mut self.body);
+        block.changes.encode_into(&mut self.changes);
+        self
+    }
 }
 
 impl NewBlock {
-    pub(crate) fn new(block: Block, nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> NewBlock {
-        let bytes = Mutex::new(Some((block.encode(), block.changes.encode())));
+    /// Its bytes are written to `room`.
+    pub(crate) fn new(
+        block: Block,
+        nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        room: BlockBytes,
+    ) -> NewBlock {
+        let bytes = Mutex::new(Some(room.of(&block)));
         NewBlock { block: Arc::new(block), nodes, bytes }
     }
 
-    fn take_bytes(&self) -> (Vec<u8>, Vec<u8>) {
-        let taken = self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.unwrap_or_else(|| (self.block.encode(), self.block.changes.encode()))
+    /// The log has its bytes: there is room for those of another.
+    pub(crate) fn take_bytes(&self) -> Option<BlockBytes> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -122,8 +147,9 @@ impl Record {
             What::Block(new) => {
                 head(BLOCK);
                 into.extend_from_slice(&new.block.number().to_be_bytes());
-                let (body, changes) = new.take_bytes();
-                for part in [&body, &changes] {
+                let mut bytes = new.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                let bytes = bytes.get_or_insert_with(|| BlockBytes::default().of(&new.block));
+                for part in [&bytes.body, &bytes.changes] {
                     length(into, part.len());
                     into.extend_from_slice(part);
                 }
