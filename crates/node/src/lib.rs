@@ -27,6 +27,7 @@
 
 pub mod accounts;
 mod context;
+mod dev;
 mod node;
 mod rpc;
 mod server;

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, error::RpcError, eth, eth::subscribe::Feed, web3};
+use super::{
+    args::Args, debug, dev, error::RpcError, eth, eth::subscribe::Feed, trace, txpool, web3,
+};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -217,8 +219,18 @@ const TABLES: &[&[Method]] = &[
     eth::filters::METHODS,
     eth::subscribe::METHODS,
     eth::send::METHODS,
+    eth::wallet::METHODS,
+    eth::call::METHODS,
+    eth::fees::METHODS,
+    debug::METHODS,
+    trace::METHODS,
+    txpool::METHODS,
     web3::METHODS,
     super::shard::METHODS,
+    dev::state::METHODS,
+    dev::senders::METHODS,
+    dev::time::METHODS,
+    dev::snapshot::METHODS,
 ];
 
 /// All methods.
