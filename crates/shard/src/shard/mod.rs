@@ -149,6 +149,11 @@ impl Inner {
         }
     }
 
+    /// Whether it was started and not stopped.
+    pub(crate) fn is_started(&self) -> bool {
+        self.strand.load().is_some()
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.strand.load().as_ref().map_or(Phase::Idle, |strand| strand.phase())
     }
