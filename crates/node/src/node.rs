@@ -3,10 +3,15 @@
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use bytes::Bytes;
+use http::{Request, Response};
 use kernel::{BuildError, Discipline, Runtime};
 use shard::{
     Environment, Shards,
@@ -20,6 +25,9 @@ use crate::{
     accounts::{AccountsError, DevAccount},
     base_chain::{BaseChainError, BaseChainStatus, Listener, Listening},
     context::Context,
+    ended::Ended,
+    metrics::{Metrics, store::TimedStore},
+    rpc::eth::{filters::Filters, subscribe},
     server::Server,
     settings::{Settings, Storage},
 };
@@ -66,7 +74,12 @@ impl Node {
         let base_chain = settings.base_chain.as_ref().map(connect).transpose();
         let (listener, environment) = base_chain.map_err(StartError::BaseChain)?.unzip();
         let runtimes = Runtimes::start(&settings).map_err(StartError::Runtime)?;
-        let store = open_store(&settings.storage)?;
+        let metrics = Arc::new(Metrics::default());
+        let store = Arc::new(TimedStore {
+            inner: open_store(&settings.storage)?,
+            metrics: metrics.clone(),
+            clock: runtimes.queries.handle().clone(),
+        });
         let now = unix_time();
         let shards = Shards::open_under(
             environment.unwrap_or_else(|| Environment::own(now)),
@@ -78,8 +91,22 @@ impl Node {
         );
         let shards = shards.map_err(StartError::Shards)?;
         let queries = runtimes.queries.handle().clone();
+        let workers = runtimes.shards.handle().clone();
+        let filters = Filters::default();
+        let subscriptions = subscribe::room(settings.limits.subscriptions_all);
         let base_chain = listener.as_ref().map(Listener::status);
-        let context = Arc::new(Context { shards, queries, accounts, settings, base_chain });
+        let context = Arc::new(Context {
+            shards,
+            queries,
+            workers,
+            metrics,
+            stopping: AtomicBool::new(false),
+            accounts,
+            settings,
+            filters,
+            subscriptions,
+            base_chain,
+        });
         let server = Server::start(socket, &context).map_err(listen)?;
         let set = |listener: Listener| {
             let context = context.clone();
@@ -109,42 +136,53 @@ impl Node {
         self.context.base_chain.as_ref().map(|status| status.get())
     }
 
-    /// Ends it in order: no new requests, those under way are answered, the shards finish the block
-    /// in hand, the store is synced.
-    pub fn shutdown(mut self) -> Ended {
-        self.end()
+    /// Answers a request without a socket, as it would be answered over HTTP.
+    ///
+    /// ```
+    /// # let mut settings = node::Settings::in_memory();
+    /// # settings.http.port = 0;
+    /// # let node = node::Node::start(settings)?;
+    /// let body = r#"{"jsonrpc":"2.0","id":1,"method":"web3_clientVersion"}"#;
+    /// let answer = node.ask(http::Request::post("/").body(body.into())?);
+    /// assert!(answer.body().starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"shiftwork"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ask(&self, request: Request<Bytes>) -> Response<Bytes> {
+        self.server.as_ref().expect("it runs until it is shut down").ask(request)
     }
 
-    fn end(&mut self) -> Ended {
-        let deadline = self.context.settings.shutdown_deadline;
-        let Some(server) = self.server.take() else { return Ended { in_time: true } };
-        let in_time = server.stop(deadline);
+    /// Ends it in order: no new requests, those under way are answered, the shards finish the block
+    /// in hand, the store is synced. All within one deadline, of which answers get half at most: what
+    /// was accepted comes before what is asked.
+    pub fn shutdown(mut self) -> Ended {
+        self.end().expect("it runs until it is shut down")
+    }
+
+    /// `None`: it has ended before.
+    fn end(&mut self) -> Option<Ended> {
+        let (server, runtimes) = (self.server.take()?, self.runtimes.take()?);
+        let context = &self.context;
+        context.stopping.store(true, Relaxed);
+        let deadline = context.settings.shutdown_deadline;
+        let begun = context.queries.now();
+        let left = || deadline.saturating_sub(context.queries.now().saturating_sub(begun));
+        let cut = server.stop(deadline / 2);
         drop(self.listening.take());
-        if let Some(runtimes) = self.runtimes.take() {
-            runtimes.queries.shutdown_timeout(deadline);
-            runtimes.shards.shutdown_timeout(deadline);
-        }
-        Ended { in_time }
+        let shards = context.shards.close(left());
+        let queries_ended = runtimes.queries.shutdown_timeout(left()).is_ok();
+        let shards_ended = runtimes.shards.shutdown_timeout(left()).is_ok();
+        Some(Ended {
+            requests_cut: cut.requests,
+            connections_cut: cut.connections,
+            shards,
+            workers_left: !(queries_ended && shards_ended),
+        })
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// How a node ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Everything was done before the deadline.
-    pub in_time: bool,
-}
-
-impl Ended {
-    /// Whether nothing was left undone.
-    pub fn clean(&self) -> bool {
-        self.in_time
     }
 }
 

@@ -85,6 +85,10 @@ pub struct Limits {
     pub connections: usize,
     /// Subscriptions of one connection.
     pub subscriptions: u32,
+    /// Subscriptions of all connections.
+    pub subscriptions_all: usize,
+    /// Blocks that wait for one subscriber that is slow, and four times as many transactions.
+    pub subscription_blocks: NonZeroUsize,
     /// Filters of all clients.
     pub filters: usize,
     /// A filter that nobody asks for goes.
@@ -113,6 +117,8 @@ impl Default for Limits {
             calldata_bytes: 128 << 10,
             connections: 500,
             subscriptions: 1_024,
+            subscriptions_all: 10_000,
+            subscription_blocks: NonZeroUsize::new(512).expect("not 0"),
             filters: 10_000,
             filter_expiry: Duration::from_secs(5 * 60),
             header_timeout: Duration::from_secs(10),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, error::RpcError, eth};
+use super::{args::Args, error::RpcError, eth, eth::subscribe::Feed, web3};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -84,6 +84,10 @@ pub(crate) enum Run {
     OnWorker(fn(&mut Call) -> Result<Answer, RpcError>),
     /// It waits for others.
     Waiting(fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>),
+    /// It answers many times. The namespace has `…_subscription` and `…_unsubscribe` with it.
+    Subscription(fn(&mut Call) -> Result<Feed, RpcError>),
+    /// It is there with its subscription.
+    Unsubscription,
 }
 
 impl std::fmt::Debug for Run {
@@ -92,6 +96,8 @@ impl std::fmt::Debug for Run {
             Run::Here(_) => "Here",
             Run::OnWorker(_) => "OnWorker",
             Run::Waiting(_) => "Waiting",
+            Run::Subscription(_) => "Subscription",
+            Run::Unsubscription => "Unsubscription",
         })
     }
 }
@@ -133,13 +139,22 @@ impl Call {
 }
 
 impl Method {
+    pub(crate) const fn of(
+        name: &'static str,
+        params: &'static [Param],
+        run: Run,
+        about: &'static str,
+    ) -> Method {
+        Method { name, params, about, place: Place::Shard, run }
+    }
+
     pub(crate) const fn here(
         name: &'static str,
         params: &'static [Param],
         run: fn(&mut Call) -> Result<Answer, RpcError>,
         about: &'static str,
     ) -> Method {
-        Method { name, params, about, place: Place::Shard, run: Run::Here(run) }
+        Method::of(name, params, Run::Here(run), about)
     }
 
     pub(crate) const fn on_worker(
@@ -148,7 +163,7 @@ impl Method {
         run: fn(&mut Call) -> Result<Answer, RpcError>,
         about: &'static str,
     ) -> Method {
-        Method { name, params, about, place: Place::Shard, run: Run::OnWorker(run) }
+        Method::of(name, params, Run::OnWorker(run), about)
     }
 
     pub(crate) const fn waiting(
@@ -157,7 +172,7 @@ impl Method {
         run: fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
         about: &'static str,
     ) -> Method {
-        Method { name, params, about, place: Place::Shard, run: Run::Waiting(run) }
+        Method::of(name, params, Run::Waiting(run), about)
     }
 
     pub(crate) const fn at(mut self, place: Place) -> Method {
@@ -199,7 +214,11 @@ const TABLES: &[&[Method]] = &[
     eth::block::METHODS,
     eth::transaction::METHODS,
     eth::logs::METHODS,
+    eth::filters::METHODS,
+    eth::subscribe::METHODS,
     eth::send::METHODS,
+    web3::METHODS,
+    super::shard::METHODS,
 ];
 
 /// All methods.

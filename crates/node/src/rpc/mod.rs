@@ -2,6 +2,10 @@
 
 pub(crate) mod args;
 pub(crate) mod error;
-mod eth;
+pub(crate) mod eth;
+pub(crate) mod id;
 pub(crate) mod method;
 pub(crate) mod register;
+mod shard;
+pub(crate) mod unknown;
+mod web3;

@@ -3,8 +3,10 @@
 pub(crate) mod block;
 pub(crate) mod block_id;
 pub(crate) mod convert;
+pub(crate) mod filters;
 pub(crate) mod logs;
 pub(crate) mod proof;
 pub(crate) mod send;
 pub(crate) mod state;
+pub(crate) mod subscribe;
 pub(crate) mod transaction;
