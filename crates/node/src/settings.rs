@@ -138,6 +138,23 @@ pub struct BaseChain {
     pub url: String,
     /// How often it is asked.
     pub poll_interval: Duration,
+    /// So long a start waits for its first answer.
+    pub wait: Duration,
+    /// A block that is so much ahead of this machine's clock is not believed: the time of shards
+    /// could never come back from it.
+    pub ahead_max: Duration,
+}
+
+impl BaseChain {
+    /// The defaults, for an Ethereum JSON-RPC endpoint.
+    pub fn new(url: impl Into<String>) -> BaseChain {
+        BaseChain {
+            url: url.into(),
+            poll_interval: Duration::from_secs(12),
+            wait: Duration::from_secs(60),
+            ahead_max: Duration::from_secs(3_600),
+        }
+    }
 }
 
 impl Settings {

@@ -11,4 +11,5 @@ pub(crate) mod register;
 mod shard;
 mod trace;
 mod txpool;
+pub(crate) mod unknown;
 mod web3;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
+pub mod client;
 pub mod socket;
 
 use std::{

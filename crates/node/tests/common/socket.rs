@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// A WebSocket to a node.
 pub struct Socket {
-    stream: BufReader<TcpStream>,
+    pub stream: BufReader<TcpStream>,
 }
 
 impl Socket {
