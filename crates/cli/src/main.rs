@@ -1,6 +1,7 @@
 //! The binary `shiftwork`: what can one do with it from a terminal?
 
 mod demo;
+mod node;
 mod policies;
 mod run;
 mod text;
@@ -24,6 +25,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a node: shards over Ethereum's JSON-RPC
+    #[command(long_about = crate::node::ABOUT)]
+    Node(crate::node::Options),
     /// Run a small mixed workload and show what each worker does
     Demo(demo::Options),
     /// Replay a workload under every policy and balancer, on virtual time, and compare them
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
         Command::Policies(options) => policies::run(&options),
+        Command::Node(options) => return crate::node::run(&options),
         // Its exit codes say more than whether it went well.
         Command::Run(options) => return run::run(&options),
     };

@@ -1,15 +1,21 @@
 //! What do all requests share?
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use alloy_primitives::Address;
 use kernel::Handle;
 use shard::{Shard, Shards};
+use tokio::sync::Semaphore;
 
 use crate::{
     accounts::DevAccount,
+    base_chain::SharedStatus,
     dev::Dev,
-    rpc::error::RpcError,
+    metrics::Metrics,
+    rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
 };
 
@@ -18,9 +24,19 @@ pub(crate) struct Context {
     pub(crate) shards: Shards,
     /// Where questions are answered that take a while.
     pub(crate) queries: Handle,
+    /// Where shards take their turns.
+    pub(crate) workers: Handle,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The node is shutting down.
+    pub(crate) stopping: AtomicBool,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
     pub(crate) dev: Dev,
+    pub(crate) filters: Filters,
+    /// One permit for each subscription that there may be.
+    pub(crate) subscriptions: Arc<Semaphore>,
+    /// How the base chain is, if there is one.
+    pub(crate) base_chain: Option<Arc<SharedStatus>>,
 }
 
 /// Which path a request came by.
@@ -35,6 +51,22 @@ pub(crate) enum Endpoint {
 impl Context {
     pub(crate) fn limits(&self) -> &Limits {
         &self.settings.limits
+    }
+
+    /// Whether it can do what it is there for; if not, why.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        if self.stopping.load(Relaxed) {
+            return Err("the node is shutting down".to_owned());
+        }
+        if let Some(why) = self.shards.store_failure() {
+            return Err(format!("the store has failed: {why}"));
+        }
+        match self.base_chain.as_ref().map(|base| base.get()) {
+            Some(base) if !base.is_fresh() => {
+                Err(format!("the base chain has been silent for {:?}", base.silent_for))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A shard as its own endpoint sees it: one that nobody has used yet answers from genesis,

@@ -26,13 +26,17 @@
 //! ```
 
 pub mod accounts;
+pub mod base_chain;
 mod context;
 mod dev;
+mod ended;
+mod metrics;
 mod node;
 mod rpc;
 mod server;
 pub mod settings;
 
-pub use node::{Ended, Node, StartError};
-pub use rpc::method::{Method, Param, methods};
+pub use ended::Ended;
+pub use node::{Node, StartError};
+pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;

@@ -3,13 +3,18 @@
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use bytes::Bytes;
+use http::{Request, Response};
 use kernel::{BuildError, Discipline, Runtime};
 use shard::{
-    Shards,
+    Environment, Shards,
     config::GenesisAccount,
     disk::OsDisk,
     shards::OpenError,
@@ -18,8 +23,12 @@ use shard::{
 
 use crate::{
     accounts::{AccountsError, DevAccount},
+    base_chain::{BaseChainError, BaseChainStatus, Listener, Listening},
     context::Context,
     dev::Dev,
+    ended::Ended,
+    metrics::{Metrics, store::TimedStore},
+    rpc::eth::{filters::Filters, subscribe},
     server::Server,
     settings::{Settings, Storage},
 };
@@ -29,6 +38,7 @@ pub struct Node {
     context: Arc<Context>,
     server: Option<Server>,
     runtimes: Option<Runtimes>,
+    listening: Option<Listening>,
 }
 
 /// Shards take turns on one, questions are answered on the other.
@@ -52,7 +62,7 @@ impl Node {
         let address = SocketAddr::new(settings.http.address, settings.http.port);
         let listen = |why| StartError::Listen { address, why };
         // First of all: a second node on the same port should not touch the data.
-        let listener = TcpListener::bind(address).map_err(listen)?;
+        let socket = TcpListener::bind(address).map_err(listen)?;
         let accounts = settings.accounts.derive().map_err(StartError::Accounts)?;
         let config = &mut settings.shards;
         for account in &accounts {
@@ -60,19 +70,50 @@ impl Node {
             let funded = GenesisAccount { balance, ..GenesisAccount::default() };
             config.genesis.accounts.entry(account.address()).or_insert(funded);
         }
+        // Before the data: what waits in pools is executed as soon as that is open.
+        let connect = |settings| Listener::connect(settings, unix_time);
+        let base_chain = settings.base_chain.as_ref().map(connect).transpose();
+        let (listener, environment) = base_chain.map_err(StartError::BaseChain)?.unzip();
         let runtimes = Runtimes::start(&settings).map_err(StartError::Runtime)?;
-        let store = open_store(&settings.storage)?;
+        let metrics = Arc::new(Metrics::default());
+        let store = Arc::new(TimedStore {
+            inner: open_store(&settings.storage)?,
+            metrics: metrics.clone(),
+            clock: runtimes.queries.handle().clone(),
+        });
         let now = unix_time();
         let mut config = settings.shards.clone();
         // Shards then believe every sender: who may send without a signature is decided here.
         config.rules.no_account_validation |= settings.dev_api;
-        let shards = Shards::open_beside(&runtimes.shards, &runtimes.queries, config, store, now);
+        let shards = Shards::open_under(
+            environment.unwrap_or_else(|| Environment::own(now)),
+            &runtimes.shards,
+            &runtimes.queries,
+            config,
+            store,
+            now,
+        );
         let shards = shards.map_err(StartError::Shards)?;
-        let queries = runtimes.queries.handle().clone();
-        let context =
-            Arc::new(Context { shards, queries, accounts, settings, dev: Dev::default() });
-        let server = Server::start(listener, &context).map_err(listen)?;
-        Ok(Node { context, server: Some(server), runtimes: Some(runtimes) })
+        let context = Arc::new(Context {
+            shards,
+            queries: runtimes.queries.handle().clone(),
+            workers: runtimes.shards.handle().clone(),
+            metrics,
+            stopping: AtomicBool::new(false),
+            accounts,
+            dev: Dev::default(),
+            filters: Filters::default(),
+            subscriptions: subscribe::room(settings.limits.subscriptions_all),
+            base_chain: listener.as_ref().map(Listener::status),
+            settings,
+        });
+        let server = Server::start(socket, &context).map_err(listen)?;
+        let set = |listener: Listener| {
+            let context = context.clone();
+            listener.start(move |environment| context.shards.set_environment(environment))
+        };
+        let listening = listener.map(set).transpose().map_err(StartError::Thread)?;
+        Ok(Node { context, server: Some(server), runtimes: Some(runtimes), listening })
     }
 
     /// Where it listens.
@@ -90,41 +131,58 @@ impl Node {
         &self.context.shards
     }
 
-    /// Ends it in order: no new requests, those under way are answered, the shards finish the block
-    /// in hand, the store is synced.
-    pub fn shutdown(mut self) -> Ended {
-        self.end()
+    /// How the base chain is, if there is one.
+    pub fn base_chain(&self) -> Option<BaseChainStatus> {
+        self.context.base_chain.as_ref().map(|status| status.get())
     }
 
-    fn end(&mut self) -> Ended {
-        let deadline = self.context.settings.shutdown_deadline;
-        let Some(server) = self.server.take() else { return Ended { in_time: true } };
-        let in_time = server.stop(deadline);
-        if let Some(runtimes) = self.runtimes.take() {
-            runtimes.queries.shutdown_timeout(deadline);
-            runtimes.shards.shutdown_timeout(deadline);
-        }
-        Ended { in_time }
+    /// Answers a request without a socket, as it would be answered over HTTP.
+    ///
+    /// ```
+    /// # let mut settings = node::Settings::in_memory();
+    /// # settings.http.port = 0;
+    /// # let node = node::Node::start(settings)?;
+    /// let body = r#"{"jsonrpc":"2.0","id":1,"method":"web3_clientVersion"}"#;
+    /// let answer = node.ask(http::Request::post("/").body(body.into())?);
+    /// assert!(answer.body().starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"shiftwork"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ask(&self, request: Request<Bytes>) -> Response<Bytes> {
+        self.server.as_ref().expect("it runs until it is shut down").ask(request)
+    }
+
+    /// Ends it in order: no new requests, those under way are answered, the shards finish the block
+    /// in hand, the store is synced. All within one deadline, of which answers get half at most: what
+    /// was accepted comes before what is asked.
+    pub fn shutdown(mut self) -> Ended {
+        self.end().expect("it runs until it is shut down")
+    }
+
+    /// `None`: it has ended before.
+    fn end(&mut self) -> Option<Ended> {
+        let (server, runtimes) = (self.server.take()?, self.runtimes.take()?);
+        let context = &self.context;
+        context.stopping.store(true, Relaxed);
+        let deadline = context.settings.shutdown_deadline;
+        let begun = context.queries.now();
+        let left = || deadline.saturating_sub(context.queries.now().saturating_sub(begun));
+        let cut = server.stop(deadline / 2);
+        drop(self.listening.take());
+        let shards = context.shards.close(left());
+        let queries_ended = runtimes.queries.shutdown_timeout(left()).is_ok();
+        let shards_ended = runtimes.shards.shutdown_timeout(left()).is_ok();
+        Some(Ended {
+            requests_cut: cut.requests,
+            connections_cut: cut.connections,
+            shards,
+            workers_left: !(queries_ended && shards_ended),
+        })
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// How a node ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Everything was done before the deadline.
-    pub in_time: bool,
-}
-
-impl Ended {
-    /// Whether nothing was left undone.
-    pub fn clean(&self) -> bool {
-        self.in_time
     }
 }
 
@@ -150,7 +208,7 @@ fn unix_time() -> u64 {
 
 fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {
     let Storage::Directory(directory) = storage else { return Ok(Arc::new(MemoryStore::new())) };
-    let disk = OsDisk::open(directory).map_err(|why| StartError::Store(why.into()))?;
+    let disk = OsDisk::open(directory).map_err(StartError::Store)?;
     let store = DiskStore::open(Arc::new(disk), Options::default());
     Ok(Arc::new(store.map_err(StartError::Store)?))
 }
@@ -160,6 +218,8 @@ fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {
 #[non_exhaustive]
 pub enum StartError {
     Accounts(AccountsError),
+    BaseChain(BaseChainError),
+    Thread(io::Error),
     Listen { address: SocketAddr, why: io::Error },
     Runtime(BuildError),
     Store(StoreError),
@@ -170,6 +230,8 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Accounts(why) => why.fmt(f),
+            StartError::BaseChain(why) => why.fmt(f),
+            StartError::Thread(why) => write!(f, "the system gives no thread: {why}"),
             StartError::Listen { address, why } => {
                 write!(f, "can not listen on {address}: {why} (another port: --http.port)")
             }

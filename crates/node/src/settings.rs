@@ -85,6 +85,10 @@ pub struct Limits {
     pub connections: usize,
     /// Subscriptions of one connection.
     pub subscriptions: u32,
+    /// Subscriptions of all connections.
+    pub subscriptions_all: usize,
+    /// Blocks that wait for one subscriber that is slow, and four times as many transactions.
+    pub subscription_blocks: NonZeroUsize,
     /// Filters of all clients.
     pub filters: usize,
     /// A filter that nobody asks for goes.
@@ -113,6 +117,8 @@ impl Default for Limits {
             calldata_bytes: 128 << 10,
             connections: 500,
             subscriptions: 1_024,
+            subscriptions_all: 10_000,
+            subscription_blocks: NonZeroUsize::new(512).expect("not 0"),
             filters: 10_000,
             filter_expiry: Duration::from_secs(5 * 60),
             header_timeout: Duration::from_secs(10),
@@ -132,6 +138,23 @@ pub struct BaseChain {
     pub url: String,
     /// How often it is asked.
     pub poll_interval: Duration,
+    /// So long a start waits for its first answer.
+    pub wait: Duration,
+    /// A block that is so much ahead of this machine's clock is not believed: the time of shards
+    /// could never come back from it.
+    pub ahead_max: Duration,
+}
+
+impl BaseChain {
+    /// The defaults, for an Ethereum JSON-RPC endpoint.
+    pub fn new(url: impl Into<String>) -> BaseChain {
+        BaseChain {
+            url: url.into(),
+            poll_interval: Duration::from_secs(12),
+            wait: Duration::from_secs(60),
+            ahead_max: Duration::from_secs(3_600),
+        }
+    }
 }
 
 impl Settings {

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, debug, dev, error::RpcError, eth, trace, txpool};
+use super::{
+    args::Args, debug, dev, error::RpcError, eth, eth::subscribe::Feed, trace, txpool, web3,
+};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -75,6 +77,9 @@ pub(crate) enum Place {
     Everywhere,
 }
 
+/// An answer that is waited for.
+pub(crate) type Waited = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+
 /// How it is run.
 #[derive(Clone, Copy)]
 pub(crate) enum Run {
@@ -83,7 +88,11 @@ pub(crate) enum Run {
     /// On a worker: it may take long.
     OnWorker(fn(&mut Call) -> Result<Answer, RpcError>),
     /// It waits for others.
-    Waiting(fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>),
+    Waiting(fn(Call) -> Waited),
+    /// It answers many times. The namespace has `…_subscription` and `…_unsubscribe` with it.
+    Subscription(fn(&mut Call) -> Result<Feed, RpcError>),
+    /// It is there with its subscription.
+    Unsubscription,
 }
 
 impl std::fmt::Debug for Run {
@@ -92,6 +101,8 @@ impl std::fmt::Debug for Run {
             Run::Here(_) => "Here",
             Run::OnWorker(_) => "OnWorker",
             Run::Waiting(_) => "Waiting",
+            Run::Subscription(_) => "Subscription",
+            Run::Unsubscription => "Unsubscription",
         })
     }
 }
@@ -133,13 +144,22 @@ impl Call {
 }
 
 impl Method {
+    pub(crate) const fn of(
+        name: &'static str,
+        params: &'static [Param],
+        run: Run,
+        about: &'static str,
+    ) -> Method {
+        Method { name, params, about, place: Place::Shard, run }
+    }
+
     pub(crate) const fn here(
         name: &'static str,
         params: &'static [Param],
         run: fn(&mut Call) -> Result<Answer, RpcError>,
         about: &'static str,
     ) -> Method {
-        Method { name, params, about, place: Place::Shard, run: Run::Here(run) }
+        Method::of(name, params, Run::Here(run), about)
     }
 
     pub(crate) const fn on_worker(
@@ -148,16 +168,16 @@ impl Method {
         run: fn(&mut Call) -> Result<Answer, RpcError>,
         about: &'static str,
     ) -> Method {
-        Method { name, params, about, place: Place::Shard, run: Run::OnWorker(run) }
+        Method::of(name, params, Run::OnWorker(run), about)
     }
 
     pub(crate) const fn waiting(
         name: &'static str,
         params: &'static [Param],
-        run: fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
+        run: fn(Call) -> Waited,
         about: &'static str,
     ) -> Method {
-        Method { name, params, about, place: Place::Shard, run: Run::Waiting(run) }
+        Method::of(name, params, Run::Waiting(run), about)
     }
 
     pub(crate) const fn at(mut self, place: Place) -> Method {
@@ -199,6 +219,8 @@ const TABLES: &[&[Method]] = &[
     eth::block::METHODS,
     eth::transaction::METHODS,
     eth::logs::METHODS,
+    eth::filters::METHODS,
+    eth::subscribe::METHODS,
     eth::send::METHODS,
     eth::wallet::METHODS,
     eth::call::METHODS,
@@ -210,6 +232,8 @@ const TABLES: &[&[Method]] = &[
     dev::senders::METHODS,
     dev::time::METHODS,
     dev::snapshot::METHODS,
+    web3::METHODS,
+    super::shard::METHODS,
 ];
 
 /// All methods.

@@ -6,14 +6,15 @@ use std::{
 };
 
 use jsonrpsee::{
-    RpcModule,
+    PendingSubscriptionSink, RpcModule,
     server::Extensions,
     types::{ErrorObjectOwned, Params},
 };
 
 use super::{
     args::Args,
-    error::RpcError,
+    error::{METHOD_NOT_FOUND, RpcError},
+    eth::subscribe::{self, Feed},
     method::{Answer, Call, Method, Run, methods},
 };
 use crate::context::{Context, Endpoint};
@@ -24,6 +25,12 @@ static NAMES_AT_ROOT: LazyLock<BTreeMap<&'static str, String>> = LazyLock::new(|
     methods().filter_map(|method| Some((method.name, method.name_at_root()?))).collect()
 });
 
+/// A subscription's own name, that of its messages, and that of its end.
+const SUBSCRIPTIONS: [[&str; 3]; 2] = [
+    ["eth_subscribe", "eth_subscription", "eth_unsubscribe"],
+    ["shard_subscribe", "shard_subscription", "shard_unsubscribe"],
+];
+
 /// The methods of `/`.
 pub(crate) fn root(context: &Arc<Context>) -> RpcModule<Arc<Context>> {
     let mut module = RpcModule::new(context.clone());
@@ -32,6 +39,11 @@ pub(crate) fn root(context: &Arc<Context>) -> RpcModule<Arc<Context>> {
             add(&mut module, method.name, method);
         } else if let Some(name) = NAMES_AT_ROOT.get(method.name) {
             add(&mut module, name, method);
+        }
+    }
+    for method in methods() {
+        if module.method(method.name).is_none() {
+            add_signpost(&mut module, method.name);
         }
     }
     module
@@ -47,6 +59,12 @@ pub(crate) fn own(context: &Arc<Context>) -> RpcModule<Arc<Context>> {
 }
 
 fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'static Method) {
+    match method.run {
+        Run::Subscription(begin) => return add_subscription(module, name, method, begin),
+        // It came with its subscription.
+        Run::Unsubscription => return,
+        Run::Here(_) | Run::OnWorker(_) | Run::Waiting(_) => {}
+    }
     let run = async |params: Params<'static>,
                      context: Arc<Arc<Context>>,
                      extensions: Extensions,
@@ -73,5 +91,51 @@ async fn call(
         Run::Here(run) => run(&mut call),
         Run::OnWorker(run) => context.compute(move |_| run(&mut call)).await?,
         Run::Waiting(run) => run(call).await,
+        Run::Subscription(_) | Run::Unsubscription => unreachable!("these are not called"),
     }
+}
+
+fn add_subscription(
+    module: &mut RpcModule<Arc<Context>>,
+    name: &'static str,
+    method: &'static Method,
+    begin: fn(&mut Call) -> Result<Feed, RpcError>,
+) {
+    let names = SUBSCRIPTIONS.iter().find(|names| names[0] == name);
+    let [subscribe, message, unsubscribe] = *names.expect("a subscription has three names");
+    let run = move |params: Params<'static>,
+                    pending: PendingSubscriptionSink,
+                    context: Arc<Arc<Context>>,
+                    extensions: Extensions| {
+        let endpoint = extensions.get().copied().unwrap_or(Endpoint::Root);
+        let context = Arc::clone(&context);
+        // Begun at once: what happens from here on is not missed.
+        let begun = Args::new(&params).and_then(|args| {
+            begin(&mut Call { context: (*context).clone(), endpoint, place: method.place, args })
+        });
+        subscribe::serve(pending, begun)
+    };
+    module
+        .register_subscription(subscribe, message, unsubscribe, run)
+        .expect("each name is in the table once");
+}
+
+/// What is asked at `/` by a name of the shards' endpoints is told where to go.
+fn add_signpost(module: &mut RpcModule<Arc<Context>>, name: &'static str) {
+    let message = match (name, NAMES_AT_ROOT.get(name)) {
+        ("eth_chainId" | "net_version", _) => format!(
+            "each shard has a chain id of its own: call {name} at /shard/<address>, or \
+             shard_chainId here with the shard's address"
+        ),
+        (_, Some(here)) => format!(
+            "{name} is about one shard: call it at /shard/<address>, or {here} here with the \
+             shard's address first"
+        ),
+        (_, None) => format!("{name} is about one shard: call it at /shard/<address>"),
+    };
+    module
+        .register_method(name, move |_, _, _| {
+            Err::<(), ErrorObjectOwned>(RpcError::new(METHOD_NOT_FOUND, &*message).into())
+        })
+        .expect("each name is in the table once");
 }

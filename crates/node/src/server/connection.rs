@@ -1,122 +1,180 @@
-//! One connection: its requests, and who answers them.
+//! One connection: where it stands, and how it is served.
 
-use std::{convert::Infallible, sync::Arc};
-
-use http::{Request, Response, StatusCode, header};
-use hyper::body::Incoming;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use jsonrpsee::server::{
-    BatchRequestConfig, HttpBody, Methods, Server, ServerConfig, StopHandle, TowerServiceBuilder,
-};
-use tokio::net::TcpStream;
-use tower::{Service, layer::util::Identity};
-
-use super::path::Path;
-use crate::{
-    context::{Context, Endpoint},
-    rpc::register,
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc, OnceLock,
+        atomic::{
+            AtomicBool, AtomicU8, AtomicUsize,
+            Ordering::{Relaxed, SeqCst},
+        },
+    },
+    task,
 };
 
-/// What answers requests.
-#[derive(Clone)]
-pub(super) struct Services {
-    context: Arc<Context>,
-    rpc: TowerServiceBuilder<Identity, Identity>,
-    root: Methods,
-    own: Methods,
-    stop: StopHandle,
+use futures_util::task::AtomicWaker;
+use hyper_util::rt::TokioIo;
+use jsonrpsee::server::StopHandle;
+use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
+
+use super::{refusal::Refusal, services::Services, timed::Timed};
+use crate::metrics::Held;
+
+/// No request is under way.
+pub(super) const WAITING: u8 = 0;
+/// A request has begun, its head is not whole.
+pub(super) const HEAD: u8 = 1;
+/// A request is being answered.
+pub(super) const ANSWERING: u8 = 2;
+/// It is a WebSocket now.
+pub(super) const UPGRADED: u8 = 3;
+
+/// What a connection's socket and its requests have in common.
+///
+/// The states are those of `timed.rs`. A request holds it, too, so that a WebSocket counts as a
+/// connection until it is closed.
+pub(crate) struct Connection {
+    phase: AtomicU8,
+    /// It is closed as soon as no request is under way.
+    unwanted: AtomicBool,
+    /// Bytes of the calls under way.
+    asked: AtomicUsize,
+    /// So many bytes may be under way before nothing more is read.
+    asked_max: usize,
+    /// The task that would like to read on.
+    reader: AtomicWaker,
+    services: Arc<Services>,
+    /// Told when the node stops.
+    pub(super) stop: StopHandle,
+    /// Set when it is a WebSocket: it is counted as one.
+    websocket: OnceLock<Held>,
+    _permit: OwnedSemaphorePermit,
+    _counted: Held,
 }
 
-impl Services {
-    pub(super) fn new(context: &Arc<Context>, stop: &StopHandle) -> Services {
-        let limits = context.limits();
-        let config = ServerConfig::builder()
-            .max_request_body_size(limits.body_bytes)
-            .max_response_body_size(limits.answer_bytes)
-            // Connections are counted where they are accepted; each has one request at a time.
-            .max_connections(u32::MAX)
-            .max_subscriptions_per_connection(limits.subscriptions)
-            .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
-            .build();
-        Services {
-            context: context.clone(),
-            rpc: Server::builder().set_config(config).to_service_builder(),
-            root: register::root(context).into(),
-            own: register::own(context).into(),
-            stop: stop.clone(),
+impl Connection {
+    pub(super) fn new(
+        services: &Arc<Services>,
+        stop: StopHandle,
+        permit: OwnedSemaphorePermit,
+    ) -> Arc<Connection> {
+        let limits = services.context().limits();
+        Arc::new(Connection {
+            phase: AtomicU8::new(WAITING),
+            unwanted: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+            // One of the largest is under way, and another one may be on its way.
+            asked_max: limits.body_bytes as usize,
+            reader: AtomicWaker::new(),
+            services: services.clone(),
+            stop,
+            websocket: OnceLock::new(),
+            _permit: permit,
+            _counted: services.context().metrics.connections.hold(),
+        })
+    }
+
+    pub(super) fn phase(&self) -> u8 {
+        self.phase.load(Relaxed)
+    }
+
+    pub(super) fn set_phase(&self, phase: u8) {
+        self.phase.store(phase, Relaxed);
+    }
+
+    /// It is a WebSocket from now on.
+    pub(super) fn upgrade(&self) {
+        self.set_phase(UPGRADED);
+        self.websocket.get_or_init(|| self.services.context().metrics.websockets.hold());
+    }
+
+    pub(super) fn is_upgraded(&self) -> bool {
+        self.phase() == UPGRADED
+    }
+
+    pub(super) fn is_unwanted(&self) -> bool {
+        self.unwanted.load(Relaxed)
+    }
+
+    /// The other side took too long.
+    pub(super) fn note_late(&self, phase: u8) {
+        // That a connection is kept alive and not used is no fault of anybody's.
+        if phase == HEAD {
+            self.services.refused(Refusal::HeaderTimeout);
         }
     }
 
-    /// Serves a connection until it ends.
-    pub(super) async fn serve(self, socket: TcpStream, stop: StopHandle) {
-        // Answers are small and someone waits for them.
-        let _ = socket.set_nodelay(true);
-        let header_timeout = self.context.limits().header_timeout;
-        let service = hyper::service::service_fn(move |request| {
-            let services = self.clone();
-            async move { Ok::<_, Infallible>(services.answer(request).await) }
-        });
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(header_timeout)
-            .serve_connection(TokioIo::new(socket), service)
-            .with_upgrades();
-        let stopped = stop.shutdown();
-        tokio::pin!(connection, stopped);
-        let ended = tokio::select! {
-            ended = &mut connection => ended,
-            () = &mut stopped => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+    /// A call of so many bytes is under way until the answer is dropped.
+    pub(super) fn ask(self: &Arc<Connection>, bytes: usize) -> Asked {
+        self.asked.fetch_add(bytes, SeqCst);
+        let counted = self.services.context().metrics.websocket_calls.hold();
+        Asked { connection: self.clone(), bytes, _counted: counted }
+    }
+
+    /// Whether nothing may be read now. If so, the task is woken when that changes.
+    pub(super) fn must_wait(&self, stalled: bool, cx: &task::Context<'_>) -> bool {
+        let full = || stalled || self.asked.load(SeqCst) > self.asked_max;
+        if !full() {
+            return false;
+        }
+        self.reader.register(cx.waker());
+        // Whoever made room before it was registered has woken nobody.
+        full()
+    }
+
+    pub(super) fn wake_reader(&self) {
+        self.reader.wake();
+    }
+}
+
+/// A call under way.
+pub(super) struct Asked {
+    connection: Arc<Connection>,
+    bytes: usize,
+    _counted: Held,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.connection.asked.fetch_sub(self.bytes, SeqCst);
+        self.connection.wake_reader();
+    }
+}
+
+/// Serves a connection until it ends, or is upgraded.
+pub(super) async fn serve(socket: TcpStream, connection: Arc<Connection>, services: Arc<Services>) {
+    // Answers are small and someone waits for them.
+    let _ = socket.set_nodelay(true);
+    let limits = services.context().limits().clone();
+    let timed = Timed::new(socket, connection.clone(), limits.header_timeout, limits.idle_timeout);
+    let service = hyper::service::service_fn({
+        let connection = connection.clone();
+        move |request| {
+            let (services, connection) = (services.clone(), connection.clone());
+            async move {
+                connection.set_phase(ANSWERING);
+                let answer = services.answer(request, Some(&connection)).await;
+                if !connection.is_upgraded() {
+                    connection.set_phase(WAITING);
+                }
+                Ok::<_, Infallible>(answer)
             }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
         }
-    }
-
-    async fn answer(&self, request: Request<Incoming>) -> Response<HttpBody> {
-        match Path::parse(request.uri().path()) {
-            Path::Rpc(endpoint) => self.rpc(request, endpoint).await,
-            Path::Health => text(StatusCode::OK, "ok\n"),
-            Path::Ready => self.ready(),
-            Path::Metrics => text(StatusCode::NOT_FOUND, "there are no metrics yet\n"),
-            Path::NoAddress => text(
-                StatusCode::NOT_FOUND,
-                "/shard/ is followed by an address of 20 bytes in hex\n",
-            ),
-            Path::Unknown => text(
-                StatusCode::NOT_FOUND,
-                "JSON-RPC is at / and /shard/<address>; there are /health, /ready and /metrics\n",
-            ),
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(timed), service)
+        .with_upgrades();
+    let stopped = connection.stop.clone().shutdown();
+    tokio::pin!(served, stopped);
+    let ended = tokio::select! {
+        ended = &mut served => ended,
+        () = &mut stopped => {
+            connection.unwanted.store(true, Relaxed);
+            served.as_mut().graceful_shutdown();
+            served.await
         }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
     }
-
-    async fn rpc(&self, mut request: Request<Incoming>, endpoint: Endpoint) -> Response<HttpBody> {
-        let methods = match endpoint {
-            Endpoint::Root => self.root.clone(),
-            Endpoint::Shard(_) => self.own.clone(),
-        };
-        request.extensions_mut().insert(endpoint);
-        let mut service = self.rpc.clone().build(methods, self.stop.clone());
-        service
-            .call(request)
-            .await
-            .unwrap_or_else(|error| text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")))
-    }
-
-    fn ready(&self) -> Response<HttpBody> {
-        match self.context.shards.store_failure() {
-            None => text(StatusCode::OK, "ready\n"),
-            Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
-        }
-    }
-}
-
-fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<HttpBody> {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    let plain = header::HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, plain);
-    response
 }

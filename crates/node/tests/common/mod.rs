@@ -2,6 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
+pub mod client;
+pub mod socket;
+
 use std::{
     future::poll_fn,
     io::{Read, Write},
@@ -132,12 +135,6 @@ fn next(blocks: &mut Subscription<BlockEvent>) -> BlockEvent {
     runtime.block_on(poll_fn(|context| blocks.poll_next(context))).expect("blocks come")
 }
 
-/// The message of an error with this code.
-pub fn error(answer: &Value, code: i64) -> String {
-    assert_eq!(answer["error"]["code"], code, "{answer}");
-    answer["error"]["message"].as_str().expect("a message").to_owned()
-}
-
 /// Sends a transaction that the node signs or believes, waits for its block and gives its hash.
 pub fn send(node: &Node, shard: Address, transaction: Value) -> Value {
     let hash = result(node.address(), &path(shard), "eth_sendTransaction", json!([transaction]));
@@ -155,4 +152,44 @@ pub fn counter(node: &Node, shard: Address) -> Address {
     let alice = node.accounts()[0].address();
     let hash = send(node, shard, json!({ "from": alice, "data": COUNTER_CREATION }));
     included(node, shard, &hash).created.expect("it was made")
+}
+
+/// A contract that keeps the first word of its input in slot 0, and logs it with the second.
+pub const LOGGER: Address = Address::repeat_byte(0x10);
+
+/// A node whose shards begin with [`LOGGER`].
+pub fn start_with_logger(change: impl FnOnce(&mut Settings)) -> Node {
+    start(|settings| {
+        let code = Bytes::from_static(&alloy_primitives::hex!("6020355f355f5fa25f355f5500"));
+        let contract = shard::config::GenesisAccount { code, ..Default::default() };
+        settings.shards.genesis.accounts.insert(LOGGER, contract);
+        change(settings);
+    })
+}
+
+/// Has [`LOGGER`] keep and log these, from the first account, and waits until that is in a block.
+pub fn log(node: &Node, shard: Address, nonce: u64, words: [u64; 2]) -> Value {
+    let input = words.map(|word| B256::from(U256::from(word))).concat();
+    let fields = TxEip1559 {
+        gas_limit: 100_000,
+        to: TxKind::Call(LOGGER),
+        value: U256::ZERO,
+        input: input.into(),
+        ..transfer(node, shard, nonce)
+    };
+    let raw = sign(&node.accounts()[0], fields);
+    let hash = result(node.address(), &path(shard), "eth_sendRawTransaction", json!([raw]));
+    assert!(included(node, shard, &hash).success);
+    hash
+}
+
+/// A number as a word of 32 bytes.
+pub fn word(number: u64) -> Value {
+    json!(B256::from(U256::from(number)))
+}
+
+/// The message of an error with this code.
+pub fn error(answer: &Value, code: i64) -> String {
+    assert_eq!(answer["error"]["code"], code, "{answer}");
+    answer["error"]["message"].as_str().unwrap().to_owned()
 }

@@ -33,10 +33,13 @@ use crate::{
     execute::DropReason,
     genesis::GenesisState,
     shard::Inner,
-    store::{Epoch, Store, StoreError, Table},
+    store::{Change, Epoch, Store, StoreError, Table},
     transaction::{SharedTransaction, Transaction},
     view::View,
 };
+
+/// Where the tables say with which genesis they were made.
+const GENESIS_KEY: &[u8] = b"genesis";
 
 /// Why shards could not be opened.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub enum OpenError {
     Config(String),
     /// A shard was created under another chain id than it would have now.
     ChainId { shard: Address, was: u64, now: u64 },
+    /// The data was made with another genesis, or with rules that give another block 0.
+    Genesis,
 }
 
 impl std::fmt::Display for OpenError {
@@ -65,6 +70,11 @@ impl std::fmt::Display for OpenError {
                 f,
                 "shard {shard} has the chain id {was} in the data directory and would have {now} \
                  now: use the base chain id that it was created with, or another data directory"
+            ),
+            OpenError::Genesis => f.write_str(
+                "the data directory was made with another genesis: its accounts and time, the \
+                 block gas limit, the hard fork, the system calls and the state root must be those \
+                 that it was made with; use them, or another data directory",
             ),
         }
     }
@@ -116,11 +126,29 @@ impl Shards {
         store: Arc<dyn Store>,
         unix_time: u64,
     ) -> Result<Shards, OpenError> {
+        let environment = Environment::own(unix_time);
+        Shards::open_under(environment, runtime, others, config, store, unix_time)
+    }
+
+    /// The same, under the environment of a base chain from the first block on: what waits in
+    /// pools is executed as soon as they are open.
+    ///
+    /// # Errors
+    /// As for [`Shards::open`].
+    pub fn open_under(
+        environment: Environment,
+        runtime: &Handle,
+        others: &Handle,
+        config: Config,
+        store: Arc<dyn Store>,
+        unix_time: u64,
+    ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
+        check_genesis(&*store, genesis.fingerprint())?;
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
-        let clock = runtime.clone();
+        let (clock, cut, depth) = (runtime.clone(), weak.clone(), config.prune_depth);
         let commit = Arc::new(Commit::new(
             store.clone(),
             config.durability,
@@ -130,6 +158,10 @@ impl Shards {
                 if let Some(registry) = weak.upgrade() {
                     registry.folded(epoch);
                 }
+            }),
+            Box::new(move |most| {
+                let registry = depth.and_then(|depth| Some((cut.upgrade()?, depth)));
+                registry.map_or(Vec::new(), |(registry, depth)| registry.cuts(depth, most))
             }),
             Box::new(move || clock.now()),
         ));
@@ -150,7 +182,7 @@ impl Shards {
             others: others.clone(),
             tables,
             committer,
-            environment: SharedEnvironment::new(Environment::own(unix_time)),
+            environment: SharedEnvironment::new(environment),
             genesis,
             events: Hub::new(),
             accepted: Hub::new(),
@@ -206,18 +238,31 @@ impl Shards {
     }
 }
 
+/// Refuses data that was made with another genesis. What does not say is taken, and says from now
+/// on.
+fn check_genesis(store: &dyn Store, fingerprint: B256) -> Result<(), OpenError> {
+    let mut same = None;
+    store.get(Table::Meta, GENESIS_KEY, &mut |found| same = Some(found == fingerprint))?;
+    match same {
+        Some(true) => Ok(()),
+        Some(false) => Err(OpenError::Genesis),
+        None => {
+            let (key, value) = (GENESIS_KEY.to_vec(), fingerprint.to_vec());
+            let put = Change::Put { table: Table::Meta, key, value };
+            Ok(store.fold(store.folded(), &mut std::iter::once(put))?)
+        }
+    }
+}
+
 /// Puts transactions back into a pool. What it does not take any more is dropped with the reason.
-fn refill(
-    shard: &Arc<Inner>,
-    waiting: BTreeMap<B256, SharedTransaction>,
-) -> Result<(), StoreError> {
-    let mut waiting: Vec<SharedTransaction> = waiting.into_values().collect();
-    waiting.sort_by_key(|transaction| (transaction.sender(), transaction.nonce()));
+fn refill(shard: &Arc<Inner>, waiting: BTreeMap<B256, Waiting>) -> Result<(), StoreError> {
+    let mut waiting: Vec<Waiting> = waiting.into_values().collect();
+    waiting.sort_by_key(|one| (one.order, one.transaction.sender(), one.transaction.nonce()));
     let now = shard.core.runtime.now();
     let mut done = Ok(());
     shard.change_pool(|pool| {
         let mut dropped = Vec::new();
-        for transaction in waiting {
+        for Waiting { transaction, .. } in waiting {
             match shard.insert(pool, transaction.clone(), now) {
                 Ok(Ok(inserted)) => dropped.extend(inserted.dropped(transaction.hash())),
                 Ok(Err(refusal)) => {
@@ -239,7 +284,15 @@ fn refill(
 struct Found {
     shards: BTreeMap<ShardIndex, (Address, u64)>,
     records: Vec<(Epoch, Record)>,
-    waiting: BTreeMap<ShardIndex, BTreeMap<B256, SharedTransaction>>,
+    waiting: BTreeMap<ShardIndex, BTreeMap<B256, Waiting>>,
+}
+
+/// A transaction of a pool.
+struct Waiting {
+    transaction: SharedTransaction,
+    /// In which order the log says that they came. The tables do not: those in them are older than
+    /// all in the log, and have 0.
+    order: usize,
 }
 
 impl Found {
@@ -280,7 +333,8 @@ impl Found {
         let value = Bytes::copy_from_slice(value);
         let transaction = Transaction::from_bytes(&value).map_err(|why| wrong(&why))?;
         let waiting = self.waiting.entry(ShardIndex(u32::from_be_bytes(*index))).or_default();
-        waiting.insert(transaction.hash(), Arc::new(transaction));
+        let transaction = Arc::new(transaction);
+        waiting.insert(transaction.hash(), Waiting { transaction, order: 0 });
         Ok(())
     }
 
@@ -291,7 +345,9 @@ impl Found {
                 self.shards.insert(record.shard, (*address, *chain_id));
             }
             What::Accepted(transaction) => {
-                waiting.insert(transaction.hash(), transaction.clone());
+                let order = self.records.len() + 1;
+                let transaction = transaction.clone();
+                waiting.insert(transaction.hash(), Waiting { transaction, order });
             }
             What::Dropped { hash, .. } => {
                 waiting.remove(hash);

@@ -1,0 +1,63 @@
+//! What has been chosen, before it is made into the library's settings.
+
+use std::path::PathBuf;
+
+use ::node::{
+    Settings,
+    settings::{BaseChain, Storage},
+};
+
+use super::{genesis, log::LogFormat, paths};
+
+/// What has been chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) settings: Settings,
+    pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) in_memory: bool,
+    pub(crate) genesis: Option<PathBuf>,
+    /// Its URL is empty: there is none.
+    pub(crate) base_chain: BaseChain,
+    pub(crate) log_format: LogFormat,
+    pub(crate) log_level: String,
+}
+
+impl Default for Chosen {
+    fn default() -> Chosen {
+        Chosen {
+            settings: Settings::in_memory(),
+            data_dir: None,
+            in_memory: false,
+            genesis: None,
+            base_chain: BaseChain::new(""),
+            log_format: LogFormat::Text,
+            log_level: "info".to_owned(),
+        }
+    }
+}
+
+impl Chosen {
+    /// The library's settings. Reads the genesis file.
+    pub(crate) fn into_settings(self) -> Result<Settings, String> {
+        let mut settings = self.settings;
+        settings.storage = match (self.in_memory, self.data_dir) {
+            (true, Some(directory)) => {
+                let directory = directory.display();
+                return Err(format!(
+                    "--in-memory and --data-dir {directory} contradict each other: leave one out"
+                ));
+            }
+            (true, None) => Storage::Memory,
+            (false, Some(directory)) => Storage::Directory(directory),
+            (false, None) => Storage::Directory(paths::data()?),
+        };
+        if let Some(file) = &self.genesis {
+            settings.shards.genesis = genesis::read(file)?;
+        }
+        if !self.base_chain.url.is_empty() {
+            settings.base_chain = Some(self.base_chain);
+        }
+        settings.shards.check()?;
+        Ok(settings)
+    }
+}

@@ -1,0 +1,85 @@
+//! `shiftwork node`: shards that anyone reaches with ordinary Ethereum tools.
+
+mod banner;
+mod chosen;
+mod command_line;
+mod genesis;
+mod log;
+mod option;
+mod options;
+mod parse;
+pub(crate) mod paths;
+mod signals;
+mod source;
+
+pub(crate) use command_line::{ABOUT, Options};
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use ::node::Node;
+
+use signals::Signals;
+
+/// It ran, and ended in order.
+const CLEAN: u8 = 0;
+/// It did not start, or something was left undone at its end.
+const FAILED: u8 = 1;
+/// What was asked for can not be meant.
+const USAGE: u8 = 2;
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    ExitCode::from(match execute(options) {
+        Ok(code) => code,
+        Err((code, why)) => {
+            let why = format!("error: {why}\n");
+            // Who closed standard error does not want to know.
+            let _ = io::stderr().write_all(crate::text::visible(&why).as_bytes());
+            code
+        }
+    })
+}
+
+fn execute(options: &Options) -> Result<u8, (u8, String)> {
+    let usage = |why: String| (USAGE, why);
+    let failed = |why: String| (FAILED, why);
+    let resolved = source::resolve(&options.given, options.config.as_deref()).map_err(usage)?;
+    if options.print_config {
+        let written = io::stdout().write_all(source::print(&resolved).as_bytes());
+        return written.map(|()| CLEAN).map_err(|why| failed(why.to_string()));
+    }
+    let source::Resolved { chosen, warnings, .. } = resolved;
+    log::start(chosen.log_format, &chosen.log_level);
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    let settings = chosen.into_settings().map_err(usage)?;
+    for warning in banner::warnings(&settings) {
+        tracing::warn!("{warning}");
+    }
+    let signals = Signals::listen().map_err(|why| failed(why.to_string()))?;
+    let node = Node::start(settings.clone()).map_err(|why| failed(why.to_string()))?;
+    let banner = banner::text(&node, &settings);
+    // Without anybody to read it, it runs all the same.
+    let _ = io::stdout().write_all(banner.as_bytes()).and_then(|()| io::stdout().flush());
+    tracing::info!(address = %node.address(), "the node listens");
+
+    let signal = signals.wait();
+    tracing::info!(
+        signal,
+        "shutting down: requests under way are answered, shards finish their block, all is synced. \
+         At most {} s; once more, and nobody waits",
+        settings.shutdown_deadline.as_secs_f32()
+    );
+    let ended = node.shutdown();
+    if ended.clean() {
+        tracing::info!("the node has ended in order");
+        Ok(CLEAN)
+    } else {
+        let what = format!("{ended:?}");
+        tracing::error!(what, "something was left undone; what was acknowledged is not lost");
+        Ok(FAILED)
+    }
+}

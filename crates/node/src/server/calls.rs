@@ -1,0 +1,292 @@
+//! Every call, whichever way it came: is it within the limits, how long did it take, how did it end?
+//!
+//! This stands between the server's parser and the methods, for HTTP and WebSocket alike. Batches
+//! are taken apart here: their calls run side by side, so that a batch of transactions waits for one
+//! sync of the log and not for one each.
+
+use std::{future::Future, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::{FutureExt, StreamExt, future::Either, stream::FuturesUnordered};
+use jsonrpsee::{
+    core::{
+        middleware::{Batch, BatchEntry, Notification, RpcServiceT},
+        server::{BatchResponseBuilder, MethodResponse, Methods},
+    },
+    types::{
+        ErrorObjectOwned, Id, Request,
+        error::{
+            OVERSIZED_RESPONSE_CODE, TOO_MANY_SUBSCRIPTIONS_CODE, reject_too_big_batch_response,
+        },
+    },
+};
+use tower::Layer;
+
+use super::{
+    connection::{Asked, Connection},
+    depth,
+    refusal::Refusal,
+};
+use crate::{
+    context::{Context, Endpoint},
+    metrics::calls::{CallMetrics, Outcome},
+    rpc::{
+        error::{LIMIT, RpcError},
+        unknown,
+    },
+};
+
+/// Calls of one batch that run side by side.
+const BATCH_WIDTH: usize = 256;
+
+/// What a call holds beside its arguments.
+const CALL_BYTES: usize = 1 << 10;
+
+#[derive(Clone)]
+pub(super) struct CallsLayer {
+    context: Arc<Context>,
+    metrics: Arc<CallMetrics>,
+}
+
+impl CallsLayer {
+    /// For these methods.
+    pub(super) fn new(context: &Arc<Context>, methods: [&Methods; 2]) -> CallsLayer {
+        let metrics = context.metrics.calls.get_or_init(|| Arc::new(CallMetrics::new(methods)));
+        CallsLayer { context: context.clone(), metrics: metrics.clone() }
+    }
+}
+
+impl<S> Layer<S> for CallsLayer {
+    type Service = Calls<S>;
+
+    fn layer(&self, inner: S) -> Calls<S> {
+        Calls { inner, layer: self.clone() }
+    }
+}
+
+/// Calls, on their way to `inner`.
+#[derive(Clone)]
+pub(super) struct Calls<S> {
+    inner: S,
+    layer: CallsLayer,
+}
+
+impl CallsLayer {
+    fn refused(&self, refusal: Refusal) {
+        self.context.metrics.refusals.note(refusal, self.context.queries.now());
+    }
+
+    /// Whether a call may be made.
+    fn check(&self, request: &Request<'_>) -> Result<(), RpcError> {
+        let most = self.context.limits().json_depth;
+        let params = request.params.as_ref().map_or("", |params| params.get());
+        // The request is an object, so its arguments begin one level below.
+        if depth::is_deeper(params, most.saturating_sub(1)) {
+            self.refused(Refusal::Depth);
+            let why = format!("the arguments are nested too deep: at most {most} levels");
+            return Err(RpcError::new(LIMIT, why));
+        }
+        match self.metrics.of(&request.method) {
+            None => {
+                let endpoint = request.extensions.get().copied().unwrap_or(Endpoint::Root);
+                Err(unknown::method(endpoint, &request.method))
+            }
+            Some(method) if method.is_subscription && !is_websocket(request) => {
+                Err(unknown::subscription())
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// What a WebSocket has asked for counts until it is answered: see `timed.rs`.
+    fn ask(request: &Request<'_>) -> Option<Asked> {
+        let connection = request.extensions.get::<Arc<Connection>>()?;
+        let params = request.params.as_ref().map_or(0, |params| params.get().len());
+        connection.is_upgraded().then(|| connection.ask(params + CALL_BYTES))
+    }
+
+    fn note(&self, response: &MethodResponse) {
+        match response.as_error_code() {
+            Some(OVERSIZED_RESPONSE_CODE) => self.refused(Refusal::AnswerBytes),
+            Some(TOO_MANY_SUBSCRIPTIONS_CODE) => self.refused(Refusal::Subscriptions),
+            _ => {}
+        }
+    }
+}
+
+fn is_websocket(request: &Request<'_>) -> bool {
+    request.extensions.get::<Arc<Connection>>().is_some_and(|connection| connection.is_upgraded())
+}
+
+impl<S> RpcServiceT for Calls<S>
+where
+    S: RpcServiceT<
+            MethodResponse = MethodResponse,
+            BatchResponse = MethodResponse,
+            NotificationResponse = MethodResponse,
+        > + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    type MethodResponse = MethodResponse;
+    type NotificationResponse = MethodResponse;
+    type BatchResponse = MethodResponse;
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let layer = self.layer.clone();
+        let asked = CallsLayer::ask(&request);
+        let begun = layer.context.queries.now();
+        let id = request.id.clone();
+        let method = request.method.clone();
+        let answer = match layer.check(&request) {
+            Ok(()) => Either::Left(self.inner.call(request)),
+            Err(why) => {
+                let error = MethodResponse::error(request.id, ErrorObjectOwned::from(why));
+                Either::Right(std::future::ready(error))
+            }
+        };
+        async move {
+            let answered = AssertUnwindSafe(answer).catch_unwind().await;
+            let took = layer.context.queries.now().saturating_sub(begun);
+            let (response, outcome) = match answered {
+                Ok(response) if response.is_error() => (response, Outcome::Error),
+                Ok(response) => (response, Outcome::Ok),
+                // The panic's words are in the log; strangers need not know them.
+                Err(_) => {
+                    let error = RpcError::internal(&"the method has panicked");
+                    let error = MethodResponse::error(id, ErrorObjectOwned::from(error));
+                    (error, Outcome::Panic)
+                }
+            };
+            layer.note(&response);
+            let name = layer.metrics.note(&method, outcome, took);
+            let code = response.as_error_code();
+            tracing::debug!(method = name, code, micros = took.as_micros() as u64, "called");
+            drop(asked);
+            response
+        }
+    }
+
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let calls = self.clone();
+        async move {
+            let most = calls.layer.context.limits().answer_bytes as usize;
+            let too_large = |calls: &Calls<S>| {
+                calls.layer.refused(Refusal::AnswerBytes);
+                MethodResponse::error(Id::Null, reject_too_big_batch_response(most))
+            };
+            let mut notified = false;
+            let mut under_way = Vec::with_capacity(batch.len());
+            for entry in batch {
+                under_way.push(match entry {
+                    Ok(BatchEntry::Call(request)) => Either::Left(calls.call(request)),
+                    Ok(BatchEntry::Notification(notification)) => {
+                        notified = true;
+                        calls.notification(notification).await;
+                        continue;
+                    }
+                    Err(wrong) => {
+                        let (error, id) = wrong.into_parts();
+                        Either::Right(std::future::ready(MethodResponse::error(id, error)))
+                    }
+                });
+            }
+            let Some(answers) = gather(under_way, most).await else { return too_large(&calls) };
+            let mut whole = BatchResponseBuilder::new_with_limit(most);
+            for answer in answers {
+                if whole.append(answer).is_err() {
+                    return too_large(&calls);
+                }
+            }
+            if whole.is_empty() && notified {
+                MethodResponse::notification()
+            } else {
+                // Of an empty batch it makes an error, as the specification has it.
+                MethodResponse::from_batch(whole.finish())
+            }
+        }
+    }
+
+    fn notification<'a>(
+        &self,
+        notification: Notification<'a>,
+    ) -> impl Future<Output = MethodResponse> + Send + 'a {
+        self.inner.notification(notification)
+    }
+}
+
+/// Runs calls side by side. Their answers in the order of the calls; `None`: they are too large
+/// together, and what is still under way is not waited for.
+async fn gather<F>(calls: Vec<F>, bytes_max: usize) -> Option<Vec<MethodResponse>>
+where
+    F: Future<Output = MethodResponse>,
+{
+    let mut answers: Vec<Option<MethodResponse>> = Vec::new();
+    answers.resize_with(calls.len(), || None);
+    let numbered = calls.into_iter().enumerate();
+    let mut numbered = numbered.map(|(index, call)| async move { (index, call.await) });
+    let mut under_way: FuturesUnordered<_> = numbered.by_ref().take(BATCH_WIDTH).collect();
+    let mut bytes = 0;
+    while let Some((index, answer)) = under_way.next().await {
+        bytes += answer.as_json().get().len() + 1;
+        if bytes > bytes_max {
+            return None;
+        }
+        answers[index] = Some(answer);
+        under_way.extend(numbered.next());
+    }
+    answers.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
+    fn answer(id: u64) -> MethodResponse {
+        let error = RpcError::server("x".repeat(100));
+        MethodResponse::error(Id::Number(id), ErrorObjectOwned::from(error))
+    }
+
+    fn id(answer: &MethodResponse) -> u64 {
+        let json: serde_json::Value = serde_json::from_str(answer.as_json().get()).unwrap();
+        json["id"].as_u64().unwrap()
+    }
+
+    #[test]
+    fn calls_of_a_batch_wait_side_by_side_and_are_answered_in_order() {
+        let barrier = Barrier::new(100);
+        let barrier = &barrier;
+        // None gets past the barrier before all are at it.
+        let calls = (0..100).map(|id| async move {
+            barrier.wait().await;
+            answer(id)
+        });
+        let answers = runtime().block_on(gather(calls.collect(), usize::MAX)).unwrap();
+        assert_eq!(answers.iter().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_batch_wider_than_the_limit_is_answered_whole() {
+        let most = 3 * BATCH_WIDTH as u64 + 1;
+        let calls = (0..most).map(|id| async move { answer(id) }).collect();
+        let answers = runtime().block_on(gather(calls, usize::MAX)).unwrap();
+        assert_eq!(answers.iter().map(id).collect::<Vec<_>>(), (0..most).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_too_large_does_not_wait_for_the_rest() {
+        let calls = (0..10).map(|id| async move {
+            if id == 0 {
+                std::future::pending::<()>().await;
+            }
+            answer(id)
+        });
+        assert!(runtime().block_on(gather(calls.collect(), 500)).is_none());
+    }
+}

@@ -1,0 +1,305 @@
+//! What answers a request, by its path?
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Body;
+use jsonrpsee::{
+    server::{
+        BatchRequestConfig, HttpBody, Methods, PingConfig, Server, ServerConfig, StopHandle,
+        TowerServiceBuilder, middleware::rpc::RpcServiceBuilder, stop_channel, ws,
+    },
+    types::ErrorObjectOwned,
+};
+use tower::{
+    Service,
+    layer::util::{Identity, Stack},
+};
+use tracing::Instrument;
+
+use super::{
+    access, body,
+    calls::CallsLayer,
+    connection::Connection,
+    path::Path,
+    refusal::Refusal,
+    request_id::{self, RequestIds},
+};
+use crate::{
+    context::{Context, Endpoint},
+    metrics,
+    rpc::{
+        error::{LIMIT, RpcError, SERVER_ERROR},
+        id::HexIds,
+        register,
+    },
+};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Messages that wait for one WebSocket that does not read. They may be large: there are few.
+const MESSAGES_MAX: u32 = 64;
+
+/// What answers requests.
+pub(crate) struct Services {
+    context: Arc<Context>,
+    rpc: TowerServiceBuilder<Stack<CallsLayer, Identity>, Identity>,
+    root: Methods,
+    own: Methods,
+    ids: RequestIds,
+}
+
+impl Services {
+    pub(super) fn new(context: &Arc<Context>) -> Services {
+        let limits = context.limits();
+        // A WebSocket is asked for a sign of life three times before it counts as dead.
+        let ping = (limits.idle_timeout / 3).max(std::time::Duration::from_millis(1));
+        let config = ServerConfig::builder()
+            .max_request_body_size(limits.body_bytes)
+            .max_response_body_size(limits.answer_bytes)
+            // Connections are counted where they are accepted; each has one request at a time.
+            .max_connections(u32::MAX)
+            .max_subscriptions_per_connection(limits.subscriptions)
+            .set_id_provider(HexIds)
+            .set_message_buffer_capacity(MESSAGES_MAX)
+            .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_items))
+            .enable_ws_ping(
+                PingConfig::new().ping_interval(ping).inactive_limit(ping * 2).max_failures(1),
+            )
+            .build();
+        let root: Methods = register::root(context).into();
+        let own: Methods = register::own(context).into();
+        let layer = CallsLayer::new(context, [&root, &own]);
+        let rpc = Server::builder()
+            .set_config(config)
+            .set_rpc_middleware(RpcServiceBuilder::new().layer(layer))
+            .to_service_builder();
+        Services { context: context.clone(), rpc, root, own, ids: RequestIds::new() }
+    }
+
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Something was turned away.
+    pub(super) fn refused(&self, refusal: Refusal) {
+        self.context.metrics.refusals.note(refusal, self.context.queries.now());
+    }
+
+    /// Answers a request, whatever it is.
+    pub(crate) async fn answer<B>(
+        &self,
+        request: Request<B>,
+        connection: Option<&Arc<Connection>>,
+    ) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let _counted = self.context.metrics.requests.hold();
+        let id = self.ids.of(request.headers());
+        // Only letters, digits and a few marks: see `request_id.rs`.
+        let span = tracing::debug_span!("request", id = id.to_str().unwrap_or_default());
+        let mut response = async {
+            let answer = self.admit(request, connection).await;
+            tracing::debug!(status = answer.status().as_u16(), "answered");
+            answer
+        }
+        .instrument(span)
+        .await;
+        response.headers_mut().insert(request_id::HEADER, id);
+        response
+    }
+
+    async fn admit<B>(
+        &self,
+        request: Request<B>,
+        connection: Option<&Arc<Connection>>,
+    ) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let admitted = match access::check(&self.context.settings.http, &request) {
+            Ok(admitted) => admitted,
+            Err(denied) => {
+                self.refused(denied.refusal);
+                return text(StatusCode::FORBIDDEN, denied.why);
+            }
+        };
+        let mut response = match admitted.preflight(&request) {
+            Some(preflight) => preflight,
+            None => self.route(request, connection).await,
+        };
+        admitted.sign(&mut response);
+        response
+    }
+
+    async fn route<B>(
+        &self,
+        request: Request<B>,
+        connection: Option<&Arc<Connection>>,
+    ) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let path = Path::parse(request.uri().path());
+        let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+        match path {
+            Path::Rpc(endpoint) if ws::is_upgrade_request(&request) => {
+                self.upgrade(request, endpoint, connection).await
+            }
+            Path::Rpc(endpoint) if request.method() == Method::POST => {
+                self.post(request, endpoint, connection).await
+            }
+            // Load balancers look whether somebody is there, as geth lets them.
+            Path::Rpc(_) if looks => text(StatusCode::OK, HttpBody::empty()),
+            Path::Rpc(_) => not_allowed("JSON-RPC is asked for with POST\n", "POST, GET, OPTIONS"),
+            Path::Health | Path::Ready | Path::Metrics if !looks => {
+                not_allowed("this is only to be looked at: GET\n", "GET, HEAD, OPTIONS")
+            }
+            Path::Health => text(StatusCode::OK, "ok\n"),
+            Path::Ready => match self.context.ready() {
+                Ok(()) => text(StatusCode::OK, "ready\n"),
+                Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
+            },
+            Path::Metrics => match self.context.compute(metrics::page::write).await {
+                Ok(page) => {
+                    let mut response = text(StatusCode::OK, page);
+                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                    response
+                }
+                Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message + "\n"),
+            },
+            Path::NoAddress => text(
+                StatusCode::NOT_FOUND,
+                "/shard/ is followed by an address of 20 bytes in hex\n",
+            ),
+            Path::Unknown => text(
+                StatusCode::NOT_FOUND,
+                "JSON-RPC is at / and /shard/<address>; there are /health, /ready and /metrics\n",
+            ),
+        }
+    }
+
+    /// A request, or a batch of them.
+    async fn post<B>(
+        &self,
+        request: Request<B>,
+        endpoint: Endpoint,
+        connection: Option<&Arc<Connection>>,
+    ) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (mut parts, body) = request.into_parts();
+        let reading = body::read(self.context.limits(), &parts.headers, body);
+        let stopped = async {
+            match connection {
+                Some(connection) => connection.stop.clone().shutdown().await,
+                None => std::future::pending().await,
+            }
+        };
+        let body = tokio::select! {
+            biased;
+            body = reading => body,
+            // Who has not said all that he wants gets no answer any more.
+            () = stopped => return failed(StatusCode::SERVICE_UNAVAILABLE, RpcError::stopping()),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(missing) => {
+                if let Some(refusal) = missing.refusal {
+                    self.refused(refusal);
+                }
+                let code = if missing.refusal.is_some() { LIMIT } else { SERVER_ERROR };
+                return failed(missing.status, RpcError::new(code, missing.why));
+            }
+        };
+        // Clients send all sorts of types, or none. Web pages were checked by their origin, so the
+        // type protects nobody.
+        parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        parts.headers.remove(header::CONTENT_LENGTH);
+        let request = Request::from_parts(parts, http_body_util::Full::new(body));
+        self.rpc(request, endpoint, connection).await
+    }
+
+    /// A WebSocket, from now on.
+    async fn upgrade<B>(
+        &self,
+        request: Request<B>,
+        endpoint: Endpoint,
+        connection: Option<&Arc<Connection>>,
+    ) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let mut response = self.rpc(request, endpoint, connection).await;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+        } else if let Some(connection) = connection {
+            connection.upgrade();
+        }
+        response
+    }
+
+    async fn rpc<B>(
+        &self,
+        mut request: Request<B>,
+        endpoint: Endpoint,
+        connection: Option<&Arc<Connection>>,
+    ) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let methods = match endpoint {
+            Endpoint::Root => self.root.clone(),
+            Endpoint::Shard(_) => self.own.clone(),
+        };
+        let extensions = request.extensions_mut();
+        extensions.insert(endpoint);
+        if let Some(connection) = connection {
+            extensions.insert(connection.clone());
+        }
+        let mut service = self.rpc.clone().build(methods, stop_of(connection));
+        service
+            .call(request)
+            .await
+            .unwrap_or_else(|error| text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")))
+    }
+}
+
+fn stop_of(connection: Option<&Arc<Connection>>) -> StopHandle {
+    connection.map_or_else(|| stop_channel().0, |connection| connection.stop.clone())
+}
+
+/// An answer in plain words.
+pub(super) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<HttpBody> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+fn not_allowed(why: &'static str, allowed: &'static str) -> Response<HttpBody> {
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, why);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+/// An answer to a request that nobody has looked into, so its id is not known.
+fn failed(status: StatusCode, error: RpcError) -> Response<HttpBody> {
+    let error = ErrorObjectOwned::from(error);
+    let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error });
+    let mut response = text(status, body.to_string());
+    let json = HeaderValue::from_static("application/json; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}

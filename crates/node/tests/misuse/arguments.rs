@@ -1,0 +1,120 @@
+//! Wrong types for every parameter of every method, at both endpoints.
+
+use node::{Kind, Method, Node, methods};
+use serde_json::{Value, json};
+
+use super::{
+    ask,
+    common::{MARKET, bare, path, start},
+    goes_on,
+};
+
+/// An argument that is right, whatever it leads to.
+fn right(kind: Kind) -> Value {
+    match kind {
+        Kind::Address => json!(MARKET),
+        Kind::Hash => json!(alloy_primitives::B256::repeat_byte(1)),
+        Kind::Quantity => json!("0x1"),
+        Kind::Block => json!("latest"),
+        Kind::Bytes => json!("0x00"),
+        Kind::Bool => json!(true),
+        Kind::List => json!([]),
+        Kind::Text => json!("newHeads"),
+        _ => json!({}),
+    }
+}
+
+/// Arguments that are wrong for this kind.
+fn wrong(kind: Kind) -> Vec<Value> {
+    let all = [
+        json!(true),
+        json!(1.5),
+        json!(-1),
+        json!([[[]]]),
+        json!({ "a": { "b": 1 } }),
+        json!("zz"),
+        json!("0x"),
+        json!("0xzz"),
+        json!(format!("0x{}", "f".repeat(1_000))),
+        json!(""),
+    ];
+    let fits = |value: &Value| match kind {
+        Kind::Bool => value.is_boolean(),
+        Kind::List => value.is_array(),
+        Kind::Text => value.is_string(),
+        Kind::Bytes => value.as_str().is_some_and(|text| text != "zz" && text != "0xzz"),
+        // Numbers are taken in several ways, as geth and tools have them.
+        Kind::Quantity => value.is_number() || value == "0x" || value == "",
+        Kind::Block => value == "0x" || value == "" || value.is_object() || value.is_number(),
+        Kind::Address | Kind::Hash => false,
+        _ => value.is_object(),
+    };
+    all.into_iter().filter(|value| !fits(value)).collect()
+}
+
+/// The error's code, if it is one; nothing internal ever.
+fn code(node: &Node, path: &str, name: &str, args: &[Value]) -> Option<i64> {
+    let (_, answer) = ask(node, path, bare(1, name, json!(args)).to_string());
+    let answer = answer.expect("an answer");
+    assert_eq!(answer["id"], 1, "{name}({args:?}): {answer}");
+    let code = answer["error"]["code"].as_i64();
+    assert_ne!(code, Some(-32603), "{name}({args:?}): {answer}");
+    code
+}
+
+fn try_all(node: &Node, path: &str, name: &str, first: &[Value], method: &Method) {
+    let rights: Vec<Value> = method.params.iter().map(|param| right(param.kind)).collect();
+    let whole = [first, &rights].concat();
+    code(node, path, name, &whole);
+    if code(node, path, name, &[]) == Some(-32601) {
+        // Not here, or not over HTTP, or switched off.
+        return;
+    }
+    for (index, param) in method.params.iter().enumerate() {
+        let at = first.len() + index;
+        for wrong in wrong(param.kind) {
+            let mut args = whole.clone();
+            args[at] = wrong;
+            let code = code(node, path, name, &args);
+            assert_eq!(code, Some(-32602), "{name}({args:?}), {}", param.name);
+        }
+        if !param.optional {
+            let missing = code(node, path, name, &whole[..at]);
+            assert_eq!(
+                missing,
+                Some(-32602),
+                "{name}({:?}), {} is missing",
+                &whole[..at],
+                param.name
+            );
+        }
+    }
+    let more = [&whole[..], &[json!(1), json!(2)]].concat();
+    assert_eq!(code(node, path, name, &more), Some(-32602), "{name}({more:?})");
+}
+
+#[test]
+fn every_parameter_of_every_method_refuses_what_it_is_not() {
+    let node = start(|settings| {
+        settings.dev_api = true;
+        settings.admin_api = true;
+    });
+    // At `/` a shard must be there to be asked about.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(node.shards().create(MARKET)).expect("there is room");
+    let own = path(MARKET);
+    for method in methods() {
+        if method.is_at_shards() {
+            try_all(&node, &own, method.name, &[], method);
+        }
+        if method.is_at_root() {
+            try_all(&node, "/", method.name, &[], method);
+        } else if let Some(name) = method.name_at_root() {
+            try_all(&node, "/", &name, &[json!(MARKET)], method);
+            for wrong in wrong(Kind::Address) {
+                assert_eq!(code(&node, "/", &name, &[wrong]), Some(-32602), "{name}");
+            }
+        }
+    }
+    goes_on(&node);
+}
