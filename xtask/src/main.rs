@@ -8,6 +8,7 @@
 mod bench;
 mod binary;
 mod check;
+mod clients;
 mod defects;
 mod disk;
 mod fuzz;
@@ -49,6 +50,8 @@ enum Command {
     Sim(sim::Options),
     /// Random strands on real threads, with an accounting of every wake
     Soak(soak::Options),
+    /// cast, forge, viem, ethers and web3.py against the node; installs them into target/clients
+    Clients(clients::Options),
     /// Strangers' bytes: mutated inputs for as long as one likes
     Fuzz(fuzz::Options),
     /// Benchmarks of an area, side by side with its peers: bench <AREA> [--json FILE] [--quick]
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Models(options) => models::run(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),
+        Command::Clients(options) => clients::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Bench { arguments } => bench::run(&arguments),
     };

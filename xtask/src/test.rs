@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{check, disk, fuzz, models, shell, sim, soak, steps::Steps, tools};
+use crate::{check, clients, disk, fuzz, models, shell, sim, soak, steps::Steps, tools};
 
 /// For a step of which we know nothing else.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -49,6 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);
+    clients::all(&mut steps);
     if options.long {
         long(&mut steps);
     }

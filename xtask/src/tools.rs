@@ -33,7 +33,8 @@ pub(crate) fn program_or_package(program: &str, package: &str) -> Result<PathBuf
     shell::find_program(program).with_context(|| format!("{package} has brought no {program}"))
 }
 
-fn install(packages: &[&str]) -> Result<()> {
+/// Installs Debian packages, or names them if we may not.
+pub(crate) fn install(packages: &[&str]) -> Result<()> {
     let line = format!("apt-get install --yes {}", packages.join(" "));
     if !is_root() || shell::find_program("apt-get").is_none() {
         bail!("please install {} (on Debian: {line})", packages.join(", "));

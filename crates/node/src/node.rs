@@ -94,23 +94,18 @@ impl Node {
             now,
         );
         let shards = shards.map_err(StartError::Shards)?;
-        let queries = runtimes.queries.handle().clone();
-        let workers = runtimes.shards.handle().clone();
-        let filters = Filters::default();
-        let subscriptions = subscribe::room(settings.limits.subscriptions_all);
-        let base_chain = listener.as_ref().map(Listener::status);
         let context = Arc::new(Context {
             shards,
-            queries,
-            workers,
+            queries: runtimes.queries.handle().clone(),
+            workers: runtimes.shards.handle().clone(),
             metrics,
             stopping: AtomicBool::new(false),
             accounts,
-            settings,
-            filters,
-            subscriptions,
-            base_chain,
             dev: Dev::default(),
+            filters: Filters::default(),
+            subscriptions: subscribe::room(settings.limits.subscriptions_all),
+            base_chain: listener.as_ref().map(Listener::status),
+            settings,
         });
         let server = Server::start(socket, &context).map_err(listen)?;
         let set = |listener: Listener| {
@@ -213,7 +208,7 @@ fn unix_time() -> u64 {
 
 fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {
     let Storage::Directory(directory) = storage else { return Ok(Arc::new(MemoryStore::new())) };
-    let disk = OsDisk::open(directory).map_err(|why| StartError::Store(why.into()))?;
+    let disk = OsDisk::open(directory).map_err(StartError::Store)?;
     let store = DiskStore::open(Arc::new(disk), Options::default());
     Ok(Arc::new(store.map_err(StartError::Store)?))
 }

@@ -148,7 +148,7 @@ impl Shards {
         check_genesis(&*store, genesis.fingerprint())?;
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
-        let clock = runtime.clone();
+        let (clock, cut, depth) = (runtime.clone(), weak.clone(), config.prune_depth);
         let commit = Arc::new(Commit::new(
             store.clone(),
             config.durability,
@@ -158,6 +158,10 @@ impl Shards {
                 if let Some(registry) = weak.upgrade() {
                     registry.folded(epoch);
                 }
+            }),
+            Box::new(move |most| {
+                let registry = depth.and_then(|depth| Some((cut.upgrade()?, depth)));
+                registry.map_or(Vec::new(), |(registry, depth)| registry.cuts(depth, most))
             }),
             Box::new(move || clock.now()),
         ));

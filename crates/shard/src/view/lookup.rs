@@ -41,7 +41,10 @@ impl View {
         if number == 0 {
             return Ok(Some(self.first.clone()));
         }
-        Ok(self.block_in_tables(number)?.map(Arc::new))
+        let found = self.block_in_tables(number)?;
+        // Looked at after reading: what was read may be half gone.
+        self.refuse_pruned(&recent, number)?;
+        Ok(found.map(Arc::new))
     }
 
     pub(super) fn block_in_tables(&self, number: u64) -> Result<Option<Block>, StoreError> {
@@ -63,6 +66,7 @@ impl View {
             }
         }
         let changes = self.value(Table::Changes, &keys::number(self.shard, number))?;
+        self.refuse_pruned(&recent, number)?;
         let changes = changes.ok_or_else(|| corrupt("a block without its changes"))?;
         ChangeSet::decode(&changes).map(Arc::new)
     }
@@ -121,6 +125,9 @@ impl View {
             let read = |body: Body<'_>| Ok(Some((body.transaction(index)?, body.receipt(index)?)));
             found = Body::new(body).and_then(read);
         })?;
+        if matches!(found, Ok(None)) {
+            self.refuse_pruned(&self.read(), at.number)?;
+        }
         found
     }
 

@@ -1,0 +1,98 @@
+//! Where do the clients come from?
+//!
+//! From npm and PyPI at fixed versions, into the target directory and nowhere else. What is there
+//! already is left alone.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{shell, tools};
+
+/// Older ones have no test runner that reports in short.
+const NODE_MAJOR: u32 = 18;
+
+/// Copies the suites to `home`, installs what is missing, compiles the contracts.
+pub(super) fn all(home: &Path) -> Result<()> {
+    let node = tools::program_or_package("node", "nodejs")?;
+    check_version(&node)?;
+    copy(&source(), home)?;
+    once(&home.join("npm.installed"), &home.join("package-lock.json"), || {
+        let npm = tools::program_or_package("npm", "npm")?;
+        let mut command = Command::new(npm);
+        command.current_dir(home).arg("ci");
+        command.args(["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+        shell::run(command)
+    })?;
+    once(&home.join("pip.installed"), &home.join("requirements.txt"), || {
+        let venv = home.join("venv");
+        make_venv(&venv)?;
+        let mut pip = Command::new(venv.join("bin/python"));
+        pip.current_dir(home).args(["-m", "pip", "install", "--quiet", "--no-deps"]);
+        pip.args(["--disable-pip-version-check", "--requirement", "requirements.txt"]);
+        shell::run(pip)
+    })?;
+    let mut compile = Command::new(node);
+    compile.current_dir(home).arg("support/compile.mjs");
+    shell::run(compile)
+}
+
+fn source() -> PathBuf {
+    shell::root().join("tests/clients")
+}
+
+fn check_version(node: &Path) -> Result<()> {
+    let output = Command::new(node).arg("--version").output().context("could not start node")?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let major = version.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
+    if major.is_none_or(|major: u32| major < NODE_MAJOR) {
+        bail!("node is {version}, the clients' tests need {NODE_MAJOR} or newer: please install one");
+    }
+    Ok(())
+}
+
+/// Debian's Python has no `ensurepip` unless a package of its own is there.
+fn make_venv(venv: &Path) -> Result<()> {
+    let python = tools::program_or_package("python3", "python3")?;
+    let make = || {
+        let mut command = Command::new(&python);
+        command.args(["-m", "venv", "--clear"]).arg(venv);
+        shell::run(command)
+    };
+    make().or_else(|_| {
+        tools::install(&["python3-venv"])?;
+        make()
+    })
+}
+
+/// Runs `steps`, unless they have succeeded before with the same `list`.
+fn once(marker: &Path, list: &Path, steps: impl FnOnce() -> Result<()>) -> Result<()> {
+    let wanted = fs::read(list)?;
+    if fs::read(marker).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    let _ = fs::remove_file(marker);
+    steps()?;
+    // Last, so that an installation that was interrupted is begun anew.
+    fs::write(marker, wanted)?;
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    let entries = fs::read_dir(from).with_context(|| format!("no folder {}", from.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target)?;
+        } else {
+            fs::copy(path, target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! `cargo xtask clients`: do the tools that people use work against the node, unchanged?
+//!
+//! ```text
+//!   tests/clients ── copied to ──▶ target/clients ◀── npm ci, pip install
+//!                                        │
+//!   shiftwork, built ──── SHIFTWORK ──▶ suites ◀── ANVIL ── anvil, from npm
+//! ```
+//!
+//! The suites are copied since packages are looked for beside them, and nothing but sources should
+//! be in the tree.
+
+mod install;
+
+use std::{path::Path, process::Command, time::Duration};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::{shell, steps::Steps};
+
+/// A suite takes some ten seconds.
+const LIMIT: Duration = Duration::from_secs(3 * 60);
+const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// The suites: what one calls them, and the file.
+const SUITES: [(&str, &str); 7] = [
+    ("cast", "cast.test.mjs"),
+    ("forge", "forge.test.mjs"),
+    ("viem", "viem.test.mjs"),
+    ("ethers", "ethers.test.mjs"),
+    ("web3py", "web3_test.py"),
+    ("base-chain", "base_chain.test.mjs"),
+    ("differential", "differential.test.mjs"),
+];
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only this suite: cast, forge, viem, ethers, web3py, base-chain or differential
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Run the suites of clients against anvil, to see whether they are right
+    #[arg(long)]
+    against_anvil: bool,
+    /// The seed of the differential test; printed by each run
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How many transactions the differential test makes
+    #[arg(long, value_name = "N")]
+    transactions: Option<u64>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if let Some(name) = &options.only
+        && !SUITES.iter().any(|(suite, _)| suite == name)
+    {
+        let names = SUITES.map(|(suite, _)| suite).join(", ");
+        bail!("there is no suite {name}: it is one of {names}");
+    }
+    let mut steps = Steps::new()?;
+    suites(&mut steps, options);
+    steps.finish()
+}
+
+/// All of them, as steps of `cargo xtask test`.
+pub(crate) fn all(steps: &mut Steps) {
+    let options = Options { only: None, against_anvil: false, seed: None, transactions: None };
+    suites(steps, &options);
+}
+
+fn suites(steps: &mut Steps, options: &Options) {
+    let home = shell::target_dir().join("clients");
+    let mut ready = steps.call("clients installed", || install::all(&home));
+    if !options.against_anvil {
+        let build = shell::cargo(["build", "--release", "--package", "shiftwork-cli"]);
+        ready &= steps.run("clients: build", BUILD_LIMIT, build);
+    }
+    if !ready {
+        return;
+    }
+    for (name, file) in SUITES {
+        if options.only.as_deref().is_some_and(|only| only != name) {
+            continue;
+        }
+        if options.against_anvil && ["base-chain", "differential"].contains(&name) {
+            steps.skip(&format!("clients: {name}"), "it compares anvil with a node");
+            continue;
+        }
+        let mut command = suite(&home, file);
+        if options.against_anvil {
+            command.env("SHIFTWORK", "anvil");
+        }
+        if let Some(seed) = options.seed {
+            command.env("SHIFTWORK_SEED", seed.to_string());
+        }
+        if let Some(transactions) = options.transactions {
+            command.env("SHIFTWORK_TRANSACTIONS", transactions.to_string());
+        }
+        steps.run(&format!("clients: {name}"), LIMIT, command);
+    }
+}
+
+fn suite(home: &Path, file: &str) -> Command {
+    let mut command = if Path::new(file).extension().is_some_and(|ending| ending == "py") {
+        Command::new(home.join("venv/bin/python"))
+    } else {
+        let mut node = Command::new("node");
+        node.args(["--test", "--test-reporter=spec"]);
+        node
+    };
+    command.current_dir(home).arg(file);
+    command.env("SHIFTWORK", shell::target_dir().join("release/shiftwork"));
+    command.env("ANVIL", home.join("node_modules/.bin/anvil"));
+    command
+}
