@@ -75,11 +75,10 @@ fn execute(options: &Options) -> Result<u8, (u8, String)> {
     );
     let ended = node.shutdown();
     if ended.clean() {
-        tracing::info!("the node has ended in order");
+        tracing::info!("{ended}");
         Ok(CLEAN)
     } else {
-        let what = format!("{ended:?}");
-        tracing::error!(what, "something was left undone; what was acknowledged is not lost");
+        tracing::error!("{ended}");
         Ok(FAILED)
     }
 }

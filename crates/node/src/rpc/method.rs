@@ -77,6 +77,9 @@ pub(crate) enum Place {
     Everywhere,
 }
 
+/// An answer that is waited for.
+pub(crate) type Waited = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+
 /// How it is run.
 #[derive(Clone, Copy)]
 pub(crate) enum Run {
@@ -85,7 +88,7 @@ pub(crate) enum Run {
     /// On a worker: it may take long.
     OnWorker(fn(&mut Call) -> Result<Answer, RpcError>),
     /// It waits for others.
-    Waiting(fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>),
+    Waiting(fn(Call) -> Waited),
     /// It answers many times. The namespace has `…_subscription` and `…_unsubscribe` with it.
     Subscription(fn(&mut Call) -> Result<Feed, RpcError>),
     /// It is there with its subscription.
@@ -171,7 +174,7 @@ impl Method {
     pub(crate) const fn waiting(
         name: &'static str,
         params: &'static [Param],
-        run: fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
+        run: fn(Call) -> Waited,
         about: &'static str,
     ) -> Method {
         Method::of(name, params, Run::Waiting(run), about)

@@ -1,0 +1,1 @@
+//! What do `shiftwork shard list`, `show` and `check` tell?
