@@ -96,7 +96,6 @@ fn whatever_is_no_request_is_answered() {
         r#"{"jsonrpc":"2.0","id":[[[]]],"method":"eth_chainId"}"#,
         r#"{"jsonrpc":"2.0","id":1.5,"method":"eth_chainId"}"#,
         r#"{"jsonrpc":"2.0","id":-1,"method":"eth_chainId"}"#,
-        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"eth_chainId"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","method":"eth_blockNumber"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":1}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":"x"}"#,
