@@ -191,6 +191,11 @@ impl Method {
         matches!(self.place, Place::Shard | Place::ShardWrite).then(|| format!("shard_{rest}"))
     }
 
+    /// Whether it is about one shard, which must be named at `/`.
+    pub(crate) fn name_at_root_is_other(&self) -> bool {
+        matches!(self.place, Place::Shard | Place::ShardWrite)
+    }
+
     /// Whether it can be called at a shard's own endpoint.
     pub fn is_at_shards(&self) -> bool {
         self.place != Place::Root
