@@ -15,7 +15,6 @@ use http::{Request, Response};
 use kernel::{BuildError, Discipline, Runtime};
 use shard::{
     Environment, Shards,
-    config::GenesisAccount,
     disk::OsDisk,
     shards::OpenError,
     store::{DiskStore, MemoryStore, Options, Store, StoreError},
@@ -64,12 +63,7 @@ impl Node {
         // First of all: a second node on the same port should not touch the data.
         let socket = TcpListener::bind(address).map_err(listen)?;
         let accounts = settings.accounts.derive().map_err(StartError::Accounts)?;
-        let config = &mut settings.shards;
-        for account in &accounts {
-            let balance = settings.accounts.balance;
-            let funded = GenesisAccount { balance, ..GenesisAccount::default() };
-            config.genesis.accounts.entry(account.address()).or_insert(funded);
-        }
+        settings.shards = settings.funded(&accounts);
         // Before the data: what waits in pools is executed as soon as that is open.
         let connect = |settings| Listener::connect(settings, unix_time);
         let base_chain = settings.base_chain.as_ref().map(connect).transpose();

@@ -35,8 +35,7 @@ fn killed_under_load_it_knows_every_transaction_that_got_a_hash() {
                         let raw = transfer(&signer, shard, *nonce);
                         let request = json!({ "jsonrpc": "2.0", "id": 1,
                             "method": "eth_sendRawTransaction", "params": [raw] });
-                        let Some(answer) = post(address, &path(shard), &request.to_string())
-                        else {
+                        let Some(answer) = post(address, &path(shard), &request.to_string()) else {
                             // Killed. Whether this one was taken nobody knows; it is sent again.
                             return;
                         };
@@ -73,7 +72,8 @@ fn killed_under_load_it_knows_every_transaction_that_got_a_hash() {
     for (index, nonce) in nonces.iter().enumerate() {
         let (sender, shard) = (signer(index as u32).address(), Address::repeat_byte(index as u8));
         let next = node.result(&path(shard), "eth_getTransactionCount", json!([sender, "pending"]));
-        let next = u64::from_str_radix(next.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+        let next =
+            u64::from_str_radix(next.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
         // One whose answer was cut off may have been taken.
         assert!(next == *nonce || next == *nonce + 1, "{next} of {nonce} of {sender}");
     }

@@ -35,7 +35,8 @@ fn a_node_tells_where_it_is_and_who_has_funds_and_ends_in_order() {
 fn what_is_chosen_holds() {
     let genesis = place("chosen").join("genesis.json");
     let account = "0x0101010101010101010101010101010101010101";
-    std::fs::write(&genesis, format!(r#"{{"alloc":{{"{account}":{{"balance":"0x7"}}}}}}"#)).unwrap();
+    std::fs::write(&genesis, format!(r#"{{"alloc":{{"{account}":{{"balance":"0x7"}}}}}}"#))
+        .unwrap();
     let node = Running::start(&[
         "--in-memory",
         "--chain-id=5",
@@ -92,8 +93,7 @@ fn data_that_is_in_use_is_refused_and_stays_after_an_end() {
     assert_eq!(code, Some(0), "{said}");
 
     let node = Running::start(&["--data-dir", data]);
-    let status =
-        node.result("/", "shard_getTransactionStatus", json!([SHARD, hash]));
+    let status = node.result("/", "shard_getTransactionStatus", json!([SHARD, hash]));
     assert!(!status.is_null(), "it was acknowledged");
     drop(node);
     // Other accounts would be another beginning of the same chain.
