@@ -24,7 +24,7 @@ const ALLOWED = [
 const ANVIL = [
   '--hardfork', 'osaka', '--chain-id', `${CHAIN_ID}`, '--gas-limit', '30000000', '--steps-tracing',
   '--block-base-fee-per-gas', `${BASE_FEE}`, '--disable-min-priority-fee', '--enable-tx-gas-limit',
-  '--disable-default-create2-deployer', '--order', 'fees',
+  '--disable-default-create2-deployer', '--no-mining',
 ];
 const NODE = ['--hardfork', 'osaka', '--shared-chain-id', '--chain-id', `${CHAIN_ID}`, '--block-gas-limit', '30000000'];
 
@@ -72,8 +72,10 @@ class Pair {
   }
 
   async send(transactions) {
-    // A shard's base fee stays as it is, since its blocks are never full in that sense.
-    await rpc(this.theirs, 'anvil_setNextBlockBaseFeePerGas', `0x${BASE_FEE.toString(16)}`);
+    // A shard's base fee stays as it is, since its blocks are paid for otherwise.
+    for (const url of hasShards ? [this.theirs] : [this.ours, this.theirs]) {
+      await rpc(url, 'anvil_setNextBlockBaseFeePerGas', `0x${BASE_FEE.toString(16)}`);
+    }
     const accepted = new Map();
     for (const { raw, sender, to } of transactions) {
       const [ours, theirs] = await this.both('eth_sendRawTransaction', raw);
@@ -84,6 +86,10 @@ class Pair {
       } else {
         accepted.set(ours.result, { sender, to });
       }
+    }
+    // Mined when told to, so that it is one block, as it is in a shard.
+    if (accepted.size > 0) {
+      for (const url of hasShards ? [this.theirs] : [this.ours, this.theirs]) await rpc(url, 'evm_mine');
     }
     for (const [hash, transaction] of accepted) await this.included_(hash, transaction);
   }
