@@ -12,12 +12,10 @@ export function* differences(ours, theirs, path) {
   }
 }
 
-/** The differences that no entry `{ path, when, reason }` of the list allows. */
-export function forbidden(ours, theirs, path, allowed, used) {
+/** The differences that no entry `{ path, when, reason }` of the list allows, in this context. */
+export function forbidden(ours, theirs, path, allowed, context) {
   return [...differences(ours, theirs, path)].filter((difference) => {
-    const entry = allowed.find(({ path, when }) =>
-      path.test(difference.path) && (when?.(difference, ours, theirs) ?? true));
-    if (entry) used.add(entry);
-    return entry === undefined;
+    const allows = ({ path, when }) => path.test(difference.path) && (when?.(difference, context) ?? true);
+    return !allowed.some(allows);
   });
 }

@@ -1,18 +1,13 @@
 // How is a client run that is a program?
 
 import { execFile } from 'node:child_process';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const here = dirname(fileURLToPath(import.meta.url));
-const bin = join(here, '..', 'node_modules', '.bin');
-
-/** What it printed, or an exception with what it said instead. */
+/** What it printed, or an exception with what it said instead. CAST and FORGE say where they are. */
 export function run(program, args, options = {}) {
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, NO_COLOR: '1', FOUNDRY_DISABLE_NIGHTLY_WARNING: '1', ...options.env };
-    const file = program.includes('/') ? program : join(bin, program);
-    execFile(file, args, { timeout: 60_000, maxBuffer: 64 << 20, ...options, env }, (error, stdout, stderr) => {
+    const env = { ...process.env, NO_COLOR: '1', FOUNDRY_DISABLE_NIGHTLY_WARNING: '1' };
+    const file = process.env[program.toUpperCase()];
+    execFile(file, args, { timeout: 60_000, maxBuffer: 64 << 20, env, ...options }, (error, stdout, stderr) => {
       if (error) {
         const how = error.killed ? 'was stopped after a minute' : `ended with ${error.code}`;
         reject(new Error(`${program} ${args.join(' ')}\n${how}:\n${stdout}${stderr}`));

@@ -16,8 +16,9 @@ use crate::{shell, tools};
 /// Older ones have no test runner that reports in short.
 const NODE_MAJOR: u32 = 18;
 
-/// Copies the suites to `home`, installs what is missing, compiles the contracts.
-pub(super) fn all(home: &Path) -> Result<()> {
+/// Copies the suites to `home`, installs what is missing, compiles the contracts. Returns the
+/// variables that tell suites where the programs are.
+pub(super) fn all(home: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     let node = tools::program_or_package("node", "nodejs")?;
     check_version(&node)?;
     copy(&source(), home)?;
@@ -38,7 +39,19 @@ pub(super) fn all(home: &Path) -> Result<()> {
     })?;
     let mut compile = Command::new(node);
     compile.current_dir(home).arg("support/compile.mjs");
-    shell::run(compile)
+    shell::run(compile)?;
+    let tools = [("ANVIL", "anvil"), ("CAST", "cast"), ("FORGE", "forge")];
+    tools.into_iter().map(|(name, tool)| Ok((name, native(home, tool)?))).collect()
+}
+
+/// The program itself. What npm puts before it forgets its exit code, and ends without it.
+fn native(home: &Path, tool: &str) -> Result<PathBuf> {
+    let packages = home.join("node_modules/@foundry-rs");
+    let mut found = fs::read_dir(&packages)?
+        .filter_map(Result::ok)
+        .filter(|package| package.file_name().to_string_lossy().starts_with(&format!("{tool}-")));
+    let package = found.next().with_context(|| format!("npm has no {tool} for this machine"))?;
+    Ok(package.path().join("bin").join(tool))
 }
 
 fn source() -> PathBuf {
@@ -50,7 +63,9 @@ fn check_version(node: &Path) -> Result<()> {
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let major = version.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
     if major.is_none_or(|major: u32| major < NODE_MAJOR) {
-        bail!("node is {version}, the clients' tests need {NODE_MAJOR} or newer: please install one");
+        bail!(
+            "node is {version}, the clients' tests need {NODE_MAJOR} or newer: please install one"
+        );
     }
     Ok(())
 }

@@ -11,7 +11,11 @@
 
 mod install;
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -69,7 +73,11 @@ pub(crate) fn all(steps: &mut Steps) {
 
 fn suites(steps: &mut Steps, options: &Options) {
     let home = shell::target_dir().join("clients");
-    let mut ready = steps.call("clients installed", || install::all(&home));
+    let mut tools = Vec::new();
+    let mut ready = steps.call("clients installed", || {
+        tools = install::all(&home)?;
+        Ok(())
+    });
     if !options.against_anvil {
         let build = shell::cargo(["build", "--release", "--package", "shiftwork-cli"]);
         ready &= steps.run("clients: build", BUILD_LIMIT, build);
@@ -85,7 +93,7 @@ fn suites(steps: &mut Steps, options: &Options) {
             steps.skip(&format!("clients: {name}"), "it compares anvil with a node");
             continue;
         }
-        let mut command = suite(&home, file);
+        let mut command = suite(&home, file, &tools);
         if options.against_anvil {
             command.env("SHIFTWORK", "anvil");
         }
@@ -99,7 +107,7 @@ fn suites(steps: &mut Steps, options: &Options) {
     }
 }
 
-fn suite(home: &Path, file: &str) -> Command {
+fn suite(home: &Path, file: &str, tools: &[(&str, PathBuf)]) -> Command {
     let mut command = if Path::new(file).extension().is_some_and(|ending| ending == "py") {
         Command::new(home.join("venv/bin/python"))
     } else {
@@ -109,6 +117,6 @@ fn suite(home: &Path, file: &str) -> Command {
     };
     command.current_dir(home).arg(file);
     command.env("SHIFTWORK", shell::target_dir().join("release/shiftwork"));
-    command.env("ANVIL", home.join("node_modules/.bin/anvil"));
+    command.envs(tools.iter().map(|(name, path)| (name, path)));
     command
 }
