@@ -3,7 +3,7 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, U256};
-use alloy_signer_local::{MnemonicBuilder, PrivateKeySigner};
+use alloy_signer_local::{LocalSignerError, MnemonicBuilder, PrivateKeySigner};
 
 /// The words that anvil, hardhat and many others begin with.
 pub const TEST_MNEMONIC: &str = "test test test test test test test test test test test junk";
@@ -47,14 +47,13 @@ impl DevAccounts {
         if self.count > COUNT_MAX {
             return Err(AccountsError::TooMany(self.count));
         }
-        let phrase = MnemonicBuilder::english().phrase(self.mnemonic.as_str());
-        (0..self.count)
-            .map(|index| {
-                let signer = phrase.clone().index(index).and_then(|builder| builder.build());
-                let signer = signer.map_err(|why| AccountsError::Mnemonic(why.to_string()))?;
-                Ok(DevAccount { signer })
-            })
-            .collect()
+        let wrong = |why: LocalSignerError| AccountsError::Mnemonic(why.to_string());
+        // The words become a key by thousands of hashes: once for all accounts.
+        let builder = MnemonicBuilder::english().phrase(self.mnemonic.as_str());
+        let parent = builder.build_parent_key().map_err(wrong)?;
+        let account =
+            |index| Ok(DevAccount { signer: parent.child(index).map_err(wrong)?.signer() });
+        (0..self.count).map(account).collect()
     }
 }
 

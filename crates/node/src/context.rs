@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use crate::{
     accounts::DevAccount,
     base_chain::SharedStatus,
+    dev::Dev,
     metrics::Metrics,
     rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
@@ -35,6 +36,7 @@ pub(crate) struct Context {
     pub(crate) subscriptions: Arc<Semaphore>,
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
+    pub(crate) dev: Dev,
 }
 
 /// Which path a request came by.
@@ -75,6 +77,19 @@ impl Context {
         } else {
             Ok(self.shards.look(address))
         }
+    }
+
+    /// An account whose key is known.
+    pub(crate) fn account(&self, address: Address) -> Option<&DevAccount> {
+        self.accounts.iter().find(|account| account.address() == address)
+    }
+
+    /// Whether transactions from this account need no signature here. The shards below believe
+    /// whatever is sent by this node.
+    pub(crate) fn may_send_unsigned(&self, from: Address) -> bool {
+        let settings = &self.settings;
+        settings.shards.rules.no_account_validation
+            || settings.dev_api && self.dev.is_impersonated(from)
     }
 
     /// A shard that exists.

@@ -28,6 +28,7 @@
 pub mod accounts;
 pub mod base_chain;
 mod context;
+mod dev;
 mod ended;
 mod metrics;
 mod node;

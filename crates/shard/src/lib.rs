@@ -50,6 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod amend;
 pub mod block;
 mod commit;
 pub mod config;

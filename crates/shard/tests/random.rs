@@ -22,6 +22,7 @@ use kernel::{Discipline, Runtime, each_seed};
 use revm::primitives::hardfork::SpecId;
 use shard::{
     Block, Config, Shard,
+    amend::Amendment,
     block::{Account, ChangeSet, seal},
     config::GenesisAccount,
     execute::{BlockContext, sequential::Executor},
@@ -96,6 +97,18 @@ fn call(random: &mut Random) -> (TxKind, u64, u64, Bytes) {
     }
 }
 
+/// Changes that no transaction minds: those that wait stay valid.
+fn amendment(random: &mut Random) -> Amendment {
+    let (slot, value) = (U256::from(random.below(12)), U256::from(random.below(3)));
+    let rich = U256::from(10u128.pow(24)) + U256::from(random.below(1_000));
+    match random.below(4) {
+        0 => Amendment::new(),
+        1 => Amendment::new().slot(contract(0), slot, value),
+        2 => Amendment::new().balance(account(random.below(SENDERS)), rich),
+        _ => Amendment::new().code(account(11), LOGS.to_vec().into()).nonce(contract(3), 9),
+    }
+}
+
 /// The state as the change sets say, to be hashed anew each time.
 #[derive(Default)]
 struct Model {
@@ -147,6 +160,14 @@ impl Model {
 fn again(config: &Config, one: &Shard, block: &Block, model: &mut Model) -> Block {
     let parent = Arc::new(one.state_at(block.number() - 1).expect("it has a parent"));
     let context = BlockContext::of(block);
+    if block.transactions.is_empty() {
+        // An amendment is what it is: only the state root can be found out.
+        model.apply(&block.changes);
+        let mut again = block.clone();
+        again.header.state_root = model.root();
+        again.hash = again.header.hash_slow();
+        return again;
+    }
     let mut executor = Executor::new(&config.rules, one.address(), parent, 1_000);
     let executed = executor.execute(&context, block.transactions.clone(), &mut || true).unwrap();
     assert!(executed.dropped.is_empty() && executed.left.is_empty(), "{executed:?}");
@@ -163,6 +184,9 @@ fn check(config: &Config, one: &Shard) {
         let block = one.block(number).unwrap().expect("there are no gaps");
         let before = model.total();
         assert_eq!(again(config, one, &block, &mut model), *block);
+        if block.transactions.is_empty() {
+            continue;
+        }
         // The base fee is burnt, and nothing else comes or goes.
         let fee = u128::from(block.environment.base_fee) * u128::from(block.header.gas_used);
         assert_eq!(model.total() + U256::from(fee), before, "block {number}");
@@ -191,6 +215,9 @@ fn each_block_executed_again_one_by_one_comes_to_the_same_bytes() {
             let one = send(&config, shard(to), from, *nonce, kind, value, gas, input);
             drop(shards.accept(shard(to), one).unwrap());
             *nonce += 1;
+            if random.below(40) == 0 {
+                drop(shards.amend(shard(to), amendment(&mut random)));
+            }
         }
         runtime.resume();
         settle(&shards, 200);

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use shard::Shard;
 
-use super::{args::Args, error::RpcError, eth, eth::subscribe::Feed, web3};
+use super::{
+    args::Args, debug, dev, error::RpcError, eth, eth::subscribe::Feed, trace, txpool, web3,
+};
 use crate::context::{Context, Endpoint};
 
 /// A method that can be called.
@@ -186,6 +188,11 @@ impl Method {
         matches!(self.place, Place::Shard | Place::ShardWrite).then(|| format!("shard_{rest}"))
     }
 
+    /// Whether it is about one shard, which must be named at `/`.
+    pub(crate) fn name_at_root_is_other(&self) -> bool {
+        matches!(self.place, Place::Shard | Place::ShardWrite)
+    }
+
     /// Whether it can be called at a shard's own endpoint.
     pub fn is_at_shards(&self) -> bool {
         self.place != Place::Root
@@ -219,6 +226,16 @@ const TABLES: &[&[Method]] = &[
     eth::send::METHODS,
     web3::METHODS,
     super::shard::METHODS,
+    eth::wallet::METHODS,
+    eth::call::METHODS,
+    eth::fees::METHODS,
+    debug::METHODS,
+    trace::METHODS,
+    txpool::METHODS,
+    dev::state::METHODS,
+    dev::senders::METHODS,
+    dev::time::METHODS,
+    dev::snapshot::METHODS,
 ];
 
 /// All methods.

@@ -4,6 +4,7 @@
 //! them, gas is bounded by a cap, and nothing of it stays.
 
 mod request;
+mod words;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -29,10 +30,11 @@ use crate::{
     },
     shard::message,
     state::{ReaderDatabase, StateReader, bytecode},
-    store::StoreError,
 };
 
 pub use request::{AccountOverride, BlockOverride, Call, CallError, Outcome, Overrides};
+pub(crate) use words::call_error;
+pub use words::halt_words;
 
 /// The state with overrides on top.
 pub(crate) type Scratch<'a> = CacheDB<ReaderDatabase<'a>>;
@@ -311,18 +313,6 @@ fn attempt(
             | InvalidTransaction::GasFloorMoreThanGasLimit { .. },
         )) => Ok(Err(None)),
         Err(error) => Err(call_error(error)),
-    }
-}
-
-pub(crate) fn call_error(error: EVMError<StoreError>) -> CallError {
-    match error {
-        EVMError::Database(error) => CallError::Store(error),
-        EVMError::Transaction(InvalidTransaction::LackOfFundForMaxFee { fee, balance }) => {
-            CallError::Invalid(format!(
-                "insufficient funds for gas * price + value: address has {balance} wei, {fee} needed"
-            ))
-        }
-        other => CallError::Invalid(other.to_string()),
     }
 }
 

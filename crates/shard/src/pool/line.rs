@@ -161,6 +161,13 @@ impl Line {
         self.pass_executing();
     }
 
+    /// The account's nonce is this, whatever it was.
+    pub(super) fn set_nonce(&mut self, nonce: u64) {
+        self.nonce = nonce;
+        self.next = nonce;
+        self.pass_executing();
+    }
+
     /// The first that waits though its nonce was used.
     pub(super) fn stale(&self) -> Option<u64> {
         let mut before = self.transactions.range(..self.nonce).map(|(nonce, _)| *nonce);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::{Dropped, Pool};
+use super::{Dropped, Pool, line::Line};
 use crate::{execute::DropReason, transaction::SharedTransaction};
 
 impl Pool {
@@ -98,6 +98,28 @@ impl Pool {
             line.nonce_is(nonce);
             self.index.update(sender, line, &self.terms);
             self.settle(sender, &mut dropped);
+        }
+        dropped
+    }
+
+    /// An amendment has changed this account: its nonce may have gone back. Returns those that can
+    /// never be included now, and those that are too far ahead to wait for. Nothing of the sender's
+    /// is to be executing.
+    pub fn account_amended(&mut self, sender: Address, nonce: u64, balance: U256) -> Vec<Dropped> {
+        let mut dropped = Vec::new();
+        let Some(line) = self.lines.get_mut(&sender) else { return dropped };
+        line.balance = balance;
+        line.set_nonce(nonce);
+        self.index.update(sender, line, &self.terms);
+        self.settle(sender, &mut dropped);
+        let most = nonce.saturating_add(self.limits.nonce_ahead_max);
+        while let Some((last, _)) = self.lines.get(&sender).and_then(Line::last)
+            && last > most
+        {
+            let why =
+                format!("its nonce {last} is too far ahead: the account went back to {nonce}");
+            let reason = DropReason::Invalid(why);
+            dropped.extend(self.take(sender, last).map(|transaction| (transaction, reason)));
         }
         dropped
     }

@@ -14,7 +14,10 @@
 //!    pool and the state is read anew from what is. The shard backs off, and tries again or is
 //!    quarantined.
 //!    While a block is still in flight then, nothing is executed: its state is not at hand any more.
-//! 4. A turn that finds nothing to do ends at once, and one that has used up its quantum yields.
+//! 4. An amendment is made alone, between two blocks.
+//! 5. A turn that finds nothing to do ends at once, and one that has used up its quantum yields.
+
+mod amend;
 
 use std::{
     mem,
@@ -27,12 +30,14 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
 use kernel::{Body, Step, Timer, Turn};
 
+use self::amend::Amendments;
 use super::{
     Inner, Mail,
     roots::Roots,
     trouble::{Trouble, Verdict},
 };
 use crate::{
+    amend::AmendError,
     block::{Block, seal},
     commit::record::{NewBlock, Record, What},
     config::Rules,
@@ -43,7 +48,7 @@ use crate::{
         sequential::Executor,
     },
     pool::{Dropped, Pool},
-    shards::UnderWay,
+    shards::{SubmitError, UnderWay},
     store::StoreError,
     transaction::SharedTransaction,
     view::StateAt,
@@ -71,6 +76,7 @@ pub(crate) struct ShardBody {
     lent: Option<Lent>,
     worth: Worth,
     roots: Roots,
+    amendments: Amendments,
     trouble: Trouble,
     /// Set while it backs off.
     timer: Option<Timer>,
@@ -116,6 +122,7 @@ impl ShardBody {
             lent: None,
             worth: Worth::new(),
             roots: Roots::default(),
+            amendments: Amendments::default(),
             trouble: Trouble::default(),
             timer: None,
             over: false,
@@ -131,10 +138,17 @@ impl ShardBody {
             }
             let waits = self.timer.is_some() || self.lent.is_some() || self.over;
             if waits || self.inner.quarantine().is_some() {
+                self.refuse_amendments();
                 return Step::Pause;
             }
             if self.behind && self.in_flight.is_some() {
                 return Step::Pause;
+            }
+            if self.amendments.is_some() {
+                match self.amend(turn) {
+                    Some(step) => return step,
+                    None => continue,
+                }
             }
             if self.executed.is_none() && !self.execute(turn) {
                 return Step::Pause;
@@ -156,6 +170,7 @@ impl ShardBody {
         if self.in_flight.is_none() && self.lent.is_none() {
             self.over = true;
             self.ending = None;
+            self.refuse_amendments();
         }
         Step::Pause
     }
@@ -307,6 +322,7 @@ impl ShardBody {
             match mail {
                 Mail::Committed(Ok(())) => self.remove(),
                 Mail::Committed(Err(error)) => {
+                    self.amendments.tell(|| Err(error.clone().into()));
                     let lost = self.in_flight.take();
                     self.give_back_batch(lost.as_deref());
                     self.failed(&ExecuteError::Store(error), turn);
@@ -317,6 +333,7 @@ impl ShardBody {
                     self.inner.set_backing_off(None);
                 }
                 Mail::Close(under_way) => self.ending = Some(under_way),
+                Mail::Amend(request) => self.amendments.add(request),
             }
         }
     }
@@ -337,6 +354,16 @@ impl ShardBody {
         if let Some(new) = &batch.block {
             self.executor.committed(new.block.number());
             self.roots.committed(new.block.number());
+            self.amendments.tell(|| Ok(new.block.clone()));
+        }
+    }
+
+    /// Nothing is made while this lasts. Those that wait for a pause to end go on waiting.
+    fn refuse_amendments(&mut self) {
+        if let Some(why) = self.inner.quarantine() {
+            self.amendments.refuse(&SubmitError::Quarantined(why).into());
+        } else if self.over {
+            self.amendments.refuse(&AmendError::from(SubmitError::Stopped));
         }
     }
 
@@ -423,6 +450,7 @@ impl Body for ShardBody {
             Err(panic) => {
                 self.inner.set_quarantine(super::message(&*panic));
                 self.forget();
+                self.refuse_amendments();
                 Step::Pause
             }
         }
@@ -440,10 +468,17 @@ impl Parent {
 fn follow(pool: &mut Pool, block: &Block) -> Vec<Dropped> {
     pool.included(&hashes(&block.transactions));
     let mut dropped = Vec::new();
+    // A block without transactions is an amendment: nonces may have gone back.
+    let amended = block.transactions.is_empty();
     for change in &block.changes.accounts {
         let (nonce, balance) =
             change.after.map_or((0, U256::ZERO), |after| (after.nonce, after.balance));
-        dropped.append(&mut pool.account_changed(change.address, nonce, balance));
+        let mut gone = if amended {
+            pool.account_amended(change.address, nonce, balance)
+        } else {
+            pool.account_changed(change.address, nonce, balance)
+        };
+        dropped.append(&mut gone);
     }
     dropped
 }

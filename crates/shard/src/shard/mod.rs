@@ -1,5 +1,6 @@
 //! A shard: its pool, its blocks and its strand, and the handle that people hold.
 
+mod amend;
 mod body;
 mod calls;
 mod included;
@@ -28,6 +29,7 @@ use arc_swap::ArcSwapOption;
 use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
+    amend::Request,
     commit::record::{Record, ShardIndex, What},
     events::BlockEvent,
     execute::{DropReason, parallel::Finished},
@@ -87,6 +89,8 @@ pub(crate) enum Mail {
     TryAgain,
     /// It is to begin nothing more, and to let go of this when nothing is under way.
     Close(UnderWay),
+    /// Somebody wants its state changed.
+    Amend(Request),
 }
 
 impl Inner {
@@ -147,6 +151,7 @@ impl Inner {
             strand.abort();
             self.turn_begins();
         }
+        self.refuse_amendments();
     }
 
     /// Whether it was started and not stopped.

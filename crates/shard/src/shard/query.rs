@@ -184,14 +184,19 @@ impl Shard {
     /// If the store can not be read.
     pub fn transaction_status(&self, hash: B256) -> Result<Option<TransactionStatus>, StoreError> {
         let view = &self.inner.view;
-        // Blocks first: one that was just committed may still be in the pool.
-        if let Some(position) = view.position(hash)? {
-            return Ok(Some(TransactionStatus::Included(position)));
+        let pool = self.inner.pool();
+        let pooled = pool.status(hash).zip(pool.get(hash).cloned());
+        drop(pool);
+        if let Some((status, transaction)) = pooled {
+            // One that was just committed may still be in the pool. And one that waits may be in a
+            // block whose state was left behind: then its nonce is to be used again.
+            let account = self.state().account(transaction.sender())?;
+            let used = account.is_some_and(|account| account.nonce > transaction.nonce());
+            let position = if used { view.position(hash)? } else { None };
+            let queued = TransactionStatus::Queued(status);
+            return Ok(Some(position.map_or(queued, TransactionStatus::Included)));
         }
-        if let Some(status) = self.inner.pool().status(hash) {
-            return Ok(Some(TransactionStatus::Queued(status)));
-        }
-        // It may have left the pool for a block between the two looks.
+        // It may have left the pool for a block before this look.
         if let Some(position) = view.position(hash)? {
             return Ok(Some(TransactionStatus::Included(position)));
         }

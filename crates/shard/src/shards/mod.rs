@@ -2,7 +2,8 @@
 
 pub(crate) mod core;
 
-mod acknowledge;
+pub(crate) mod acknowledge;
+mod amend;
 mod close;
 mod open;
 mod submit;

@@ -54,6 +54,19 @@ impl View {
         Block::decode(&body, Arc::new(changes)).map(Some)
     }
 
+    /// What a block has changed.
+    pub(crate) fn changes(&self, number: u64) -> Result<Arc<ChangeSet>, StoreError> {
+        let recent = self.read();
+        for generation in recent.generations.iter().rev() {
+            if let Some(block) = generation.block(number) {
+                return Ok(block.changes.clone());
+            }
+        }
+        let changes = self.value(Table::Changes, &keys::number(self.shard, number))?;
+        let changes = changes.ok_or_else(|| corrupt("a block without its changes"))?;
+        ChangeSet::decode(&changes).map(Arc::new)
+    }
+
     /// A block's number by its hash.
     pub(crate) fn number_of(&self, hash: B256) -> Result<Option<u64>, StoreError> {
         let recent = self.read();

@@ -74,13 +74,13 @@ pub(crate) const METHODS: &[Method] = &[
 ];
 
 /// How the block is named in the arguments.
-pub(super) type Named = fn(&mut Call) -> Result<BlockId, RpcError>;
+pub(crate) type Named = fn(&mut Call) -> Result<BlockId, RpcError>;
 
-pub(super) fn numbered(call: &mut Call) -> Result<BlockId, RpcError> {
+pub(crate) fn numbered(call: &mut Call) -> Result<BlockId, RpcError> {
     call.args.required::<BlockNumberOrTag>("block").map(BlockId::Number)
 }
 
-pub(super) fn hashed(call: &mut Call) -> Result<BlockId, RpcError> {
+pub(crate) fn hashed(call: &mut Call) -> Result<BlockId, RpcError> {
     call.args.required::<B256>("hash").map(BlockId::from)
 }
 

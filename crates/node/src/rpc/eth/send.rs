@@ -4,14 +4,20 @@
 //! microseconds, nearly all of it the recovery. What is left is waiting until the acceptance is
 //! durable, and that costs no thread. The requests of a batch are jobs of their own, side by side.
 
+use std::{future::poll_fn, num::NonZeroUsize, time::Duration};
+
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, Bytes, TxKind};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U64};
+use serde::Deserialize;
 use shard::{
+    events::{Ended, Interest},
     pool::Refusal,
+    shard::TransactionStatus,
     shards::{Acknowledgement, SubmitError},
     transaction::Unrecovered,
 };
 
+use super::convert::{self, Place as InBlock};
 use crate::{
     context::Context,
     rpc::{
@@ -37,6 +43,13 @@ pub(crate) const METHODS: &[Method] = &[
         "The same at `/`: the transaction goes to the shard that its recipient names.",
     )
     .at(Place::Root),
+    Method::waiting(
+        "eth_sendRawTransactionSync",
+        &[TRANSACTION, Param::optional("timeout", Kind::Quantity)],
+        |call| Box::pin(send_and_wait(call)),
+        "The same, and waits for the receipt: 2 s by default, or so many milliseconds.",
+    )
+    .at(Place::ShardWrite),
 ];
 
 /// What says when an acceptance is durable.
@@ -68,6 +81,76 @@ async fn send_routed(mut call: Call) -> Result<Answer, RpcError> {
     };
     let (accepted, address) = call.context.compute(accept).await??;
     durable(accepted, address).await
+}
+
+/// How long a receipt is waited for, by default and at most (EIP-7966).
+const WAIT: Duration = Duration::from_secs(2);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// The code of EIP-7966 for a transaction that was accepted and is in no block yet.
+const TIMED_OUT: i32 = 4;
+/// Blocks that may come between two looks.
+const ROOM: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+async fn send_and_wait(mut call: Call) -> Result<Answer, RpcError> {
+    let address = call.address()?;
+    let encoded: Bytes = call.args.required("transaction")?;
+    let timeout: Option<Milliseconds> = call.args.optional("timeout")?;
+    call.args.end()?;
+    let timeout = timeout.map_or(WAIT, Milliseconds::get).min(WAIT_MAX);
+    let accept = move |context: &Context| accept(context, address, decode(context, encoded)?);
+    let accepted = call.context.compute(accept).await??;
+    let hash = accepted.await.map_err(|why| refused(why, address))?;
+    let waiting = receipt(&call.context, address, hash);
+    tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
+        let message = format!(
+            "the transaction was added to the pool and was not in a block after {} ms",
+            timeout.as_millis()
+        );
+        Err(RpcError { code: TIMED_OUT, message, data: Some(hash.into()) })
+    })
+}
+
+/// A time, as tools write it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Milliseconds {
+    Plain(u64),
+    Quantity(U64),
+}
+
+impl Milliseconds {
+    fn get(self) -> Duration {
+        Duration::from_millis(match self {
+            Milliseconds::Plain(number) => number,
+            Milliseconds::Quantity(number) => number.to(),
+        })
+    }
+}
+
+/// The receipt of a transaction, when it is in a block.
+async fn receipt(context: &Context, address: Address, hash: B256) -> Result<Answer, RpcError> {
+    let shard = context.existing(address)?;
+    loop {
+        // Before the look: what comes after it is not missed.
+        let interest = Interest { shard: Some(address), logs: None };
+        let mut blocks = context.shards.subscribe(ROOM, interest);
+        // One that does not keep up is dropped, and subscribes and looks again.
+        loop {
+            if let Some(included) = shard.included(hash)? {
+                let (one, place) = (&included.transaction, InBlock::of(&included));
+                let logs_before = included.logs_before;
+                return answer(&convert::receipt(one, &included.receipt, place, logs_before));
+            }
+            if let Some(TransactionStatus::Dropped(why)) = shard.transaction_status(hash)? {
+                return Err(RpcError::server(format!("the transaction was dropped: {why}")));
+            }
+            match poll_fn(|cx| blocks.poll_next(cx)).await {
+                Ok(_) => {}
+                Err(Ended::Lagged) => break,
+                Err(_) => return Err(RpcError::stopping()),
+            }
+        }
+    }
 }
 
 /// Reads a transaction as it was sent.

@@ -6,6 +6,7 @@ use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use revm::context::result::{ExecutionResult, HaltReason};
 
+use super::words::halt_words;
 use crate::store::StoreError;
 
 /// A call that is not a transaction.
@@ -104,7 +105,7 @@ impl fmt::Display for CallError {
             CallError::Store(error) => write!(f, "the state could not be read: {error}"),
             CallError::Invalid(why) => f.write_str(why),
             CallError::Reverted(_) => f.write_str("execution reverted"),
-            CallError::Halted(reason) => write!(f, "execution halted: {reason:?}"),
+            CallError::Halted(reason) => f.write_str(&halt_words(reason)),
             CallError::GasAbove(gas) => write!(f, "gas required exceeds allowance ({gas})"),
             CallError::Panicked(what) => write!(f, "the call could not be made: {what}"),
         }

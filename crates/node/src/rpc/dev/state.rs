@@ -1,0 +1,93 @@
+//! How does a developer set what an account has?
+//!
+//! Each is a block of its own without transactions: the chain tells what was done.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use shard::amend::Amendment;
+
+use super::{Number, allowed, amend};
+use crate::rpc::{
+    error::RpcError,
+    method::{Answer, Call, Kind, Method, Param, Place, answer},
+};
+
+const ADDRESS: Param = Param::required("address", Kind::Address);
+const BALANCE: &[Param] = &[ADDRESS, Param::required("balance", Kind::Quantity)];
+const NONCE: &[Param] = &[ADDRESS, Param::required("nonce", Kind::Quantity)];
+const CODE: &[Param] = &[ADDRESS, Param::required("code", Kind::Bytes)];
+const SLOT: &[Param] =
+    &[ADDRESS, Param::required("slot", Kind::Quantity), Param::required("value", Kind::Hash)];
+
+const fn method(
+    name: &'static str,
+    params: &'static [Param],
+    run: fn(Call) -> std::pin::Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
+    about: &'static str,
+) -> Method {
+    Method::waiting(name, params, run, about).at(Place::OwnOnly)
+}
+
+pub(crate) const METHODS: &[Method] = &[
+    method("anvil_setBalance", BALANCE, |call| Box::pin(balance(call)), "Sets a balance, in wei."),
+    method(
+        "hardhat_setBalance",
+        BALANCE,
+        |call| Box::pin(balance(call)),
+        "Sets a balance, in wei.",
+    ),
+    method("anvil_setNonce", NONCE, |call| Box::pin(nonce(call)), "Sets an account's nonce."),
+    method("hardhat_setNonce", NONCE, |call| Box::pin(nonce(call)), "Sets an account's nonce."),
+    method("anvil_setCode", CODE, |call| Box::pin(code(call)), "Sets an account's code."),
+    method("hardhat_setCode", CODE, |call| Box::pin(code(call)), "Sets an account's code."),
+    method(
+        "anvil_setStorageAt",
+        SLOT,
+        |call| Box::pin(slot(call)),
+        "Sets a slot of an account's storage.",
+    ),
+    method(
+        "hardhat_setStorageAt",
+        SLOT,
+        |call| Box::pin(slot(call)),
+        "Sets a slot of an account's storage.",
+    ),
+];
+
+/// The shard and the account.
+fn begin(call: &mut Call) -> Result<(Address, Address), RpcError> {
+    allowed(call)?;
+    Ok((call.address()?, call.args.required("address")?))
+}
+
+async fn balance(mut call: Call) -> Result<Answer, RpcError> {
+    let (shard, address) = begin(&mut call)?;
+    let balance: U256 = call.args.required("balance")?;
+    call.args.end()?;
+    amend(&call, shard, Amendment::new().balance(address, balance)).await?;
+    answer(&())
+}
+
+async fn nonce(mut call: Call) -> Result<Answer, RpcError> {
+    let (shard, address) = begin(&mut call)?;
+    let nonce: Number = call.args.required("nonce")?;
+    call.args.end()?;
+    amend(&call, shard, Amendment::new().nonce(address, nonce.get())).await?;
+    answer(&())
+}
+
+async fn code(mut call: Call) -> Result<Answer, RpcError> {
+    let (shard, address) = begin(&mut call)?;
+    let code: Bytes = call.args.required("code")?;
+    call.args.end()?;
+    amend(&call, shard, Amendment::new().code(address, code)).await?;
+    answer(&())
+}
+
+async fn slot(mut call: Call) -> Result<Answer, RpcError> {
+    let (shard, address) = begin(&mut call)?;
+    let slot: U256 = call.args.required("slot")?;
+    let value: B256 = call.args.required("value")?;
+    call.args.end()?;
+    amend(&call, shard, Amendment::new().slot(address, slot, value.into())).await?;
+    answer(&true)
+}

@@ -1,0 +1,128 @@
+//! What would a call come to?
+
+use alloy_eips::{BlockId, BlockNumberOrTag, eip2930::AccessListResult};
+use alloy_primitives::{U64, U256};
+use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
+use shard::{
+    Shard,
+    execute::call::{self as shard_call, CallError, Calls, Outcome, Overrides, halt_words},
+};
+
+use super::{block_id, request, revert};
+use crate::{
+    context::Context,
+    rpc::{
+        error::RpcError,
+        method::{Answer, Call, Kind, Method, Param, answer},
+    },
+};
+
+const CALL: Param = Param::required("call", Kind::Call);
+const BLOCK: Param = Param::optional("block", Kind::Block);
+const STATE: Param = Param::optional("stateOverrides", Kind::Options);
+const BLOCK_OVERRIDES: Param = Param::optional("blockOverrides", Kind::Options);
+
+pub(crate) const METHODS: &[Method] = &[
+    Method::on_worker(
+        "eth_call",
+        &[CALL, BLOCK, STATE, BLOCK_OVERRIDES],
+        call,
+        "What a call returns, without a transaction. With `pending` it sees the next block.",
+    ),
+    Method::on_worker(
+        "eth_estimateGas",
+        &[CALL, BLOCK, STATE, BLOCK_OVERRIDES],
+        estimate,
+        "The gas with which a transaction would succeed in the next block, or in a past one.",
+    ),
+    Method::on_worker(
+        "eth_createAccessList",
+        &[CALL, BLOCK, STATE],
+        access_list,
+        "The addresses and slots that a transaction would touch, and its gas with that list.",
+    ),
+];
+
+/// A call, as it was asked for.
+pub(crate) struct Asked {
+    pub(crate) shard: Shard,
+    pub(crate) number: u64,
+    pub(crate) block: Option<BlockId>,
+    pub(crate) call: shard_call::Call,
+    pub(crate) overrides: Overrides,
+}
+
+impl Asked {
+    /// The arguments from the first one on. `block_overrides`: there may be some.
+    fn read(call: &mut Call, block_overrides: bool) -> Result<Asked, RpcError> {
+        let shard = call.shard()?;
+        let request: TransactionRequest = call.args.required("call")?;
+        let block: Option<BlockId> = call.args.optional("block")?;
+        let state: Option<StateOverride> = call.args.optional("stateOverrides")?;
+        let changes: Option<BlockOverrides> =
+            if block_overrides { call.args.optional("blockOverrides")? } else { None };
+        call.args.end()?;
+        let request = request::call(&call.context, &shard, request)?;
+        let overrides = request::overrides(state, changes)?;
+        let number = block_id::number(&shard, block)?;
+        Ok(Asked { shard, number, block, call: request, overrides })
+    }
+
+    /// Where it is made.
+    pub(crate) fn with<R>(
+        &self,
+        context: &Context,
+        run: impl FnOnce(&Calls<'_>) -> R,
+    ) -> Result<R, RpcError> {
+        let made = self.shard.calls(self.number, context.limits().call_gas, run)?;
+        made.ok_or_else(|| RpcError::server(format!("block not found: {}", self.number)))
+    }
+}
+
+fn call(call: &mut Call) -> Result<Answer, RpcError> {
+    let mut asked = Asked::read(call, true)?;
+    if asked.block == Some(BlockId::Number(BlockNumberOrTag::Pending)) {
+        request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
+    }
+    let outcome = asked.with(&call.context, |calls| calls.call(&asked.call, &asked.overrides))?;
+    match outcome.map_err(failed)? {
+        Outcome::Returned { output, .. } => answer(&output),
+        Outcome::Reverted { output, .. } => Err(revert::error(output)),
+        Outcome::Halted { reason, .. } => Err(RpcError::server(halt_words(&reason))),
+    }
+}
+
+fn estimate(call: &mut Call) -> Result<Answer, RpcError> {
+    let mut asked = Asked::read(call, true)?;
+    if request::is_next(asked.block) {
+        request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
+    }
+    let gas = asked.with(&call.context, |calls| calls.estimate(&asked.call, &asked.overrides))?;
+    answer(&U64::from(gas.map_err(failed)?))
+}
+
+fn access_list(call: &mut Call) -> Result<Answer, RpcError> {
+    let mut asked = Asked::read(call, false)?;
+    if request::is_next(asked.block) {
+        request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
+    }
+    let made =
+        asked.with(&call.context, |calls| calls.access_list(&asked.call, &asked.overrides))?;
+    let (access_list, outcome) = made.map_err(failed)?;
+    let (gas_used, error) = match outcome {
+        Outcome::Returned { gas_used, .. } => (gas_used, None),
+        Outcome::Reverted { output, gas_used } => (gas_used, Some(revert::error(output).message)),
+        Outcome::Halted { reason, gas_used } => (gas_used, Some(halt_words(&reason))),
+    };
+    answer(&AccessListResult { access_list, gas_used: U256::from(gas_used), error })
+}
+
+/// Why a call could not be made, with the codes that tools know.
+pub(crate) fn failed(error: CallError) -> RpcError {
+    match error {
+        CallError::Reverted(output) => revert::error(output),
+        CallError::Store(why) => why.into(),
+        CallError::Panicked(_) => RpcError::internal(&error),
+        other => RpcError::server(other.to_string()),
+    }
+}

@@ -1,0 +1,145 @@
+//! How does a call as clients write it become one that a shard makes?
+
+use alloy_eips::{BlockId, BlockNumberOrTag};
+use alloy_primitives::{B256, TxKind, map::B256HashMap};
+use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
+use shard::{
+    Shard,
+    execute::call::{AccountOverride, BlockOverride, Call, Overrides},
+};
+
+use crate::{
+    context::Context,
+    rpc::error::{LIMIT, RpcError},
+};
+
+/// The call that is meant. What contradicts itself, the shard or a limit is refused.
+pub(crate) fn call(
+    context: &Context,
+    shard: &Shard,
+    request: TransactionRequest,
+) -> Result<Call, RpcError> {
+    check(context, shard, &request)?;
+    let TransactionRequest { from, to, gas, value, nonce, access_list, .. } = request;
+    let (fee, priority_fee) = (request.max_fee_per_gas, request.max_priority_fee_per_gas);
+    // With a priority fee alone the fee would be 0, and below it.
+    let gas_price = request.gas_price.or(fee).or(priority_fee);
+    Ok(Call {
+        from: from.unwrap_or_default(),
+        to: to.unwrap_or(TxKind::Create),
+        gas,
+        gas_price,
+        priority_fee: priority_fee.or(fee.map(|_| 0)),
+        value: value.unwrap_or_default(),
+        input: request.input.into_input().unwrap_or_default(),
+        nonce,
+        access_list: access_list.unwrap_or_default(),
+        authorizations: request.authorization_list.unwrap_or_default(),
+    })
+}
+
+/// What holds for calls and for transactions to be.
+pub(crate) fn check(
+    context: &Context,
+    shard: &Shard,
+    request: &TransactionRequest,
+) -> Result<(), RpcError> {
+    if request.input.unique_input().is_err() {
+        return Err(RpcError::invalid(
+            "both \"data\" and \"input\" are set and not equal. Please use \"input\" to pass \
+             transaction call data",
+        ));
+    }
+    if request.gas_price.is_some() && request.has_eip1559_fields() {
+        return Err(RpcError::invalid(
+            "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified",
+        ));
+    }
+    if request.has_eip4844_fields() {
+        return Err(RpcError::invalid(
+            "blob transactions are not supported: shards keep no blobs, send the data as calldata",
+        ));
+    }
+    let (have, want) = (request.chain_id.unwrap_or(shard.chain_id()), shard.chain_id());
+    if have != want {
+        return Err(RpcError::invalid(format!(
+            "chainId does not match node's (have={have}, want={want}); each shard has its own"
+        )));
+    }
+    let bytes = request.input.input().map_or(0, |input| input.len());
+    let most = context.limits().calldata_bytes;
+    if bytes > most {
+        let message = format!("input of {bytes} bytes is above the limit of {most}: send less");
+        return Err(RpcError::new(LIMIT, message));
+    }
+    Ok(())
+}
+
+/// What is different while the call is made.
+pub(crate) fn overrides(
+    state: Option<StateOverride>,
+    block: Option<BlockOverrides>,
+) -> Result<Overrides, RpcError> {
+    let mut overrides = Overrides { block: block_override(block)?, ..Overrides::default() };
+    for (address, change) in state.unwrap_or_default() {
+        if change.state.is_some() && change.state_diff.is_some() {
+            return Err(RpcError::invalid(format!(
+                "account {address} has both 'state' and 'stateDiff'"
+            )));
+        }
+        if change.move_precompile_to.is_some() {
+            return Err(RpcError::invalid("movePrecompileToAddress is not supported"));
+        }
+        let sorted = |slots: B256HashMap<B256>| slots.into_iter().collect();
+        let change = AccountOverride {
+            balance: change.balance,
+            nonce: change.nonce,
+            code: change.code,
+            state: change.state.map(sorted),
+            state_diff: change.state_diff.map(sorted).unwrap_or_default(),
+        };
+        overrides.accounts.insert(address, change);
+    }
+    Ok(overrides)
+}
+
+fn block_override(change: Option<BlockOverrides>) -> Result<BlockOverride, RpcError> {
+    let Some(change) = change else { return Ok(BlockOverride::default()) };
+    let small = |what, value: Option<alloy_primitives::U256>| match value.map(u64::try_from) {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(value)),
+        Some(Err(_)) => Err(RpcError::invalid(format!("block override {what} is above 2^64"))),
+    };
+    Ok(BlockOverride {
+        number: small("number", change.number)?,
+        timestamp: change.time,
+        base_fee: small("baseFee", change.base_fee)?,
+        gas_limit: change.gas_limit,
+        prevrandao: change.random,
+        beneficiary: change.coinbase,
+        hashes: change.block_hash.unwrap_or_default(),
+    })
+}
+
+/// Whether the newest state is meant, and so what comes next.
+pub(crate) fn is_next(block: Option<BlockId>) -> bool {
+    match block {
+        None => true,
+        Some(BlockId::Number(number)) => {
+            !matches!(number, BlockNumberOrTag::Number(_) | BlockNumberOrTag::Earliest)
+        }
+        Some(BlockId::Hash(_)) => false,
+    }
+}
+
+/// The call sees the block that would come next: that is where a transaction would be.
+pub(crate) fn in_next_block(context: &Context, shard: &Shard, block: &mut BlockOverride) {
+    let (tip, environment) = (shard.tip(), context.shards.environment());
+    let now = match environment.number {
+        Some(_) => environment.timestamp,
+        None => context.shards.unix_time(),
+    };
+    block.timestamp.get_or_insert(now.max(tip.header.timestamp));
+    block.number.get_or_insert(environment.number.unwrap_or(tip.number() + 1));
+    block.base_fee.get_or_insert(environment.base_fee);
+}
