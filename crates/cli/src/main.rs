@@ -4,6 +4,7 @@ mod demo;
 mod node;
 mod policies;
 mod run;
+mod shards;
 mod text;
 
 use std::{io, process::ExitCode};
@@ -36,6 +37,8 @@ enum Command {
     /// Run a WebAssembly program whose tasks are green threads
     #[command(long_about = run::ABOUT)]
     Run(run::Options),
+    /// List, show and check the shards of a data directory or a running node
+    Shard(shards::Options),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Policies(options) => policies::run(&options),
         Command::Node(options) => return crate::node::run(&options),
+        Command::Shard(options) => return shards::run(&options),
         // Its exit codes say more than whether it went well.
         Command::Run(options) => return run::run(&options),
     };

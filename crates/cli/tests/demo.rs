@@ -43,7 +43,8 @@ fn the_demo_without_a_terminal_ends_by_itself_with_a_summary_and_no_escapes() {
         assert!(!text.contains('\x1b'), "{discipline}: {text}");
         let rows = ["turns", "steals", "hand-offs", "panics contained", "jobs that were ready"];
         let rows = rows.into_iter().chain(["messages", "busiest processes"]);
-        for row in rows.chain(["tasks of a guest", "a guest's long loop"]) {
+        for row in rows.chain(["tasks of a guest", "a guest's long loop", "transfers in 3 shards"])
+        {
             assert!(text.contains(row), "{discipline} does not tell {row}: {text}");
         }
         // One of the team may just have died.

@@ -15,7 +15,6 @@ use http::{Request, Response};
 use kernel::{BuildError, Discipline, Runtime};
 use shard::{
     Environment, Shards,
-    config::GenesisAccount,
     disk::OsDisk,
     shards::OpenError,
     store::{DiskStore, MemoryStore, Options, Store, StoreError},
@@ -64,12 +63,7 @@ impl Node {
         // First of all: a second node on the same port should not touch the data.
         let socket = TcpListener::bind(address).map_err(listen)?;
         let accounts = settings.accounts.derive().map_err(StartError::Accounts)?;
-        let config = &mut settings.shards;
-        for account in &accounts {
-            let balance = settings.accounts.balance;
-            let funded = GenesisAccount { balance, ..GenesisAccount::default() };
-            config.genesis.accounts.entry(account.address()).or_insert(funded);
-        }
+        settings.shards = settings.funded(&accounts);
         // Before the data: what waits in pools is executed as soon as that is open.
         let connect = |settings| Listener::connect(settings, unix_time);
         let base_chain = settings.base_chain.as_ref().map(connect).transpose();
@@ -213,7 +207,7 @@ fn unix_time() -> u64 {
 
 fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {
     let Storage::Directory(directory) = storage else { return Ok(Arc::new(MemoryStore::new())) };
-    let disk = OsDisk::open(directory).map_err(|why| StartError::Store(why.into()))?;
+    let disk = OsDisk::open(directory).map_err(StartError::Store)?;
     let store = DiskStore::open(Arc::new(disk), Options::default());
     Ok(Arc::new(store.map_err(StartError::Store)?))
 }

@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use crate::accounts::DevAccounts;
+use shard::config::GenesisAccount;
+
+use crate::accounts::{AccountsError, DevAccount, DevAccounts};
 
 /// Everything that can be chosen.
 #[derive(Clone, Debug)]
@@ -158,6 +160,25 @@ impl BaseChain {
 }
 
 impl Settings {
+    /// How the shards are opened: as chosen, with the accounts in their genesis.
+    ///
+    /// # Errors
+    /// If there are no such accounts.
+    pub fn shards_config(&self) -> Result<shard::Config, AccountsError> {
+        Ok(self.funded(&self.accounts.derive()?))
+    }
+
+    /// The same, with these accounts. What the genesis says of them already holds.
+    pub(crate) fn funded(&self, accounts: &[DevAccount]) -> shard::Config {
+        let mut config = self.shards.clone();
+        for account in accounts {
+            let balance = self.accounts.balance;
+            let funded = GenesisAccount { balance, ..GenesisAccount::default() };
+            config.genesis.accounts.entry(account.address()).or_insert(funded);
+        }
+        config
+    }
+
     /// The defaults, with blocks in files in this folder.
     pub fn in_directory(directory: PathBuf) -> Settings {
         Settings { storage: Storage::Directory(directory), ..Settings::in_memory() }

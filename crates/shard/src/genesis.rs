@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bytes, U256, map::HashMap};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256, map::HashMap};
 
 use crate::{
     block::{Account, AccountChange, Block, ChangeSet, genesis_block, genesis_changes},
@@ -62,6 +62,13 @@ impl GenesisState {
         let block = genesis_block(&self.rules, shard, &nothing, self.state_root);
         // All shards share what they begin with.
         Block { changes: self.changes.clone(), ..block }
+    }
+
+    /// Tells it from others: it is that of all that decides about block 0 of each shard.
+    pub(crate) fn fingerprint(&self) -> B256 {
+        let mut bytes = self.block(Address::ZERO).hash.to_vec();
+        bytes.extend(self.changes.encode());
+        keccak256(bytes)
     }
 
     /// A node of the state trie.

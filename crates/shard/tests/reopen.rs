@@ -10,8 +10,10 @@ use alloy_primitives::TxKind;
 use common::{GWEI, account, config, shard, transfer};
 use kernel::{Discipline, Runtime, Simulation};
 use shard::{
-    Config, Shards, Transaction,
+    Config, Environment, Shards, Transaction,
+    config::PoolOrder,
     disk::{SimDisk, Unsynced},
+    environment::BASE_FEE,
     execute::DropReason,
     pool::{Refusal, Status},
     shard::TransactionStatus,
@@ -181,4 +183,26 @@ fn what_could_not_be_written_can_be_sent_again() {
 
     let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
     assert!(matches!(status(&shards, &transaction), Some(TransactionStatus::Queued(_))));
+}
+
+#[test]
+fn what_waits_keeps_the_order_in_which_it_came() {
+    let (mut simulation, disk, mut config) = (simulation(), SimDisk::new(1), config());
+    config.pool.order = PoolOrder::Fifo;
+    config.rules.block_transactions_max = 1;
+    let shards = open(&simulation, &config, &disk);
+    // The base fee is above what they offer, until they are opened again.
+    let expensive = Environment { base_fee: 1_000 * BASE_FEE, ..Environment::own(0) };
+    shards.set_environment(expensive);
+    let senders = [4, 1, 7, 0, 9, 2];
+    for from in senders {
+        accept(&mut simulation, &shards, &offering(&config, from, 0, 2 * GWEI));
+    }
+    assert_eq!(shards.included(), 0);
+
+    let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
+    simulation.run_for(HOUR);
+    let one = shards.get(shard(0)).unwrap();
+    let order = (1..=6).map(|number| one.block(number).unwrap().unwrap().transactions[0].sender());
+    assert!(order.eq(senders.map(account)));
 }

@@ -8,6 +8,7 @@ mod jobs;
 mod part;
 mod processes;
 mod screen;
+mod shards;
 mod strands;
 mod summary;
 mod tasks;
@@ -124,6 +125,7 @@ fn start_parts(stage: &Stage) -> Result<Vec<Part>> {
     parts.extend(jobs::start(stage).context("could not start the jobs")?);
     parts.extend(processes::start(stage).context("could not start the processes")?);
     parts.extend(tasks::start(stage).context("could not start the tasks")?);
+    parts.extend(shards::start(stage).context("could not start the shards")?);
     Ok(parts)
 }
 

@@ -20,6 +20,7 @@ use std::{
 };
 
 use ::node::Node;
+use clap::{Args, FromArgMatches};
 
 use signals::Signals;
 
@@ -61,6 +62,8 @@ fn execute(options: &Options) -> Result<u8, (u8, String)> {
     }
     let signals = Signals::listen().map_err(|why| failed(why.to_string()))?;
     let node = Node::start(settings.clone()).map_err(|why| failed(why.to_string()))?;
+    // Before anybody learns that it runs.
+    signals.has_started();
     let banner = banner::text(&node, &settings);
     // Without anybody to read it, it runs all the same.
     let _ = io::stdout().write_all(banner.as_bytes()).and_then(|()| io::stdout().flush());
@@ -75,11 +78,18 @@ fn execute(options: &Options) -> Result<u8, (u8, String)> {
     );
     let ended = node.shutdown();
     if ended.clean() {
-        tracing::info!("the node has ended in order");
+        tracing::info!("{ended}");
         Ok(CLEAN)
     } else {
-        let what = format!("{ended:?}");
-        tracing::error!(what, "something was left undone; what was acknowledged is not lost");
+        tracing::error!("{ended}");
         Ok(FAILED)
     }
+}
+
+/// What a node would be started with, if these were on its command line.
+pub(crate) fn settings_from(arguments: &[String]) -> Result<::node::Settings, String> {
+    let command = Options::augment_args(clap::Command::new("node").no_binary_name(true));
+    let matches = command.try_get_matches_from(arguments).map_err(|why| why.to_string())?;
+    let options = Options::from_arg_matches(&matches).map_err(|why| why.to_string())?;
+    source::resolve(&options.given, options.config.as_deref())?.chosen.into_settings()
 }

@@ -423,6 +423,22 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     number!(
         LIMITS,
+        "limit.subscriptions-all",
+        "N",
+        settings.limits.subscriptions_all,
+        number,
+        "Subscriptions of all connections"
+    ),
+    number!(
+        LIMITS,
+        "limit.subscription-blocks",
+        "N",
+        settings.limits.subscription_blocks,
+        number,
+        "Blocks that wait for a subscriber who is slow, before it is dropped"
+    ),
+    number!(
+        LIMITS,
         "limit.filters",
         "N",
         settings.limits.filters,
@@ -507,7 +523,7 @@ fn list(text: &str) -> Result<Vec<String>, String> {
     Ok(parts.map(str::to_owned).collect())
 }
 
-fn show_list(parts: &Vec<String>) -> String {
+fn show_list(parts: &[String]) -> String {
     parts.join(",")
 }
 

@@ -18,7 +18,7 @@ use signal_hook::{
 /// Signals that came.
 pub(crate) struct Signals {
     came: Receiver<&'static str>,
-    /// Somebody waits for one: the node has started.
+    /// The node has started, and can be ended in order.
     awaited: Arc<AtomicBool>,
 }
 
@@ -45,9 +45,13 @@ impl Signals {
         Ok(Signals { came, awaited })
     }
 
+    /// From now on the first one is waited for.
+    pub(crate) fn has_started(&self) {
+        self.awaited.store(true, SeqCst);
+    }
+
     /// Waits for the first one.
     pub(crate) fn wait(&self) -> &'static str {
-        self.awaited.store(true, SeqCst);
         // The thread that tells never ends.
         self.came.recv().unwrap_or("SIGTERM")
     }

@@ -154,6 +154,11 @@ impl Inner {
         self.refuse_amendments();
     }
 
+    /// Whether it was started and not stopped.
+    pub(crate) fn is_started(&self) -> bool {
+        self.strand.load().is_some()
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.strand.load().as_ref().map_or(Phase::Idle, |strand| strand.phase())
     }

@@ -103,8 +103,10 @@ impl Shards {
             // The same for the pools.
             drop(shard.pool());
         }
-        let (busy, tokens) = Busy::new(shards.len());
-        for (shard, token) in shards.iter().zip(tokens) {
+        // One that was stopped reads no mail.
+        let started: Vec<_> = shards.iter().filter(|shard| shard.is_started()).collect();
+        let (busy, tokens) = Busy::new(started.len());
+        for (shard, token) in started.into_iter().zip(tokens) {
             shard.send(Mail::Close(token));
         }
         let turns_come = !core.runtime.is_simulated() && !core.runtime.is_closed();

@@ -33,10 +33,13 @@ use crate::{
     execute::DropReason,
     genesis::GenesisState,
     shard::Inner,
-    store::{Epoch, Store, StoreError, Table},
+    store::{Change, Epoch, Store, StoreError, Table},
     transaction::{SharedTransaction, Transaction},
     view::View,
 };
+
+/// Where the tables say with which genesis they were made.
+const GENESIS_KEY: &[u8] = b"genesis";
 
 /// Why shards could not be opened.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub enum OpenError {
     Config(String),
     /// A shard was created under another chain id than it would have now.
     ChainId { shard: Address, was: u64, now: u64 },
+    /// The data was made with another genesis, or with rules that give another block 0.
+    Genesis,
 }
 
 impl std::fmt::Display for OpenError {
@@ -65,6 +70,11 @@ impl std::fmt::Display for OpenError {
                 f,
                 "shard {shard} has the chain id {was} in the data directory and would have {now} \
                  now: use the base chain id that it was created with, or another data directory"
+            ),
+            OpenError::Genesis => f.write_str(
+                "the data directory was made with another genesis: its accounts and time, the \
+                 block gas limit, the hard fork, the system calls and the state root must be those \
+                 that it was made with; use them, or another data directory",
             ),
         }
     }
@@ -135,6 +145,7 @@ impl Shards {
     ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
+        check_genesis(&*store, genesis.fingerprint())?;
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
         let clock = runtime.clone();
@@ -223,18 +234,31 @@ impl Shards {
     }
 }
 
+/// Refuses data that was made with another genesis. What does not say is taken, and says from now
+/// on.
+fn check_genesis(store: &dyn Store, fingerprint: B256) -> Result<(), OpenError> {
+    let mut same = None;
+    store.get(Table::Meta, GENESIS_KEY, &mut |found| same = Some(found == fingerprint))?;
+    match same {
+        Some(true) => Ok(()),
+        Some(false) => Err(OpenError::Genesis),
+        None => {
+            let (key, value) = (GENESIS_KEY.to_vec(), fingerprint.to_vec());
+            let put = Change::Put { table: Table::Meta, key, value };
+            Ok(store.fold(store.folded(), &mut std::iter::once(put))?)
+        }
+    }
+}
+
 /// Puts transactions back into a pool. What it does not take any more is dropped with the reason.
-fn refill(
-    shard: &Arc<Inner>,
-    waiting: BTreeMap<B256, SharedTransaction>,
-) -> Result<(), StoreError> {
-    let mut waiting: Vec<SharedTransaction> = waiting.into_values().collect();
-    waiting.sort_by_key(|transaction| (transaction.sender(), transaction.nonce()));
+fn refill(shard: &Arc<Inner>, waiting: BTreeMap<B256, Waiting>) -> Result<(), StoreError> {
+    let mut waiting: Vec<Waiting> = waiting.into_values().collect();
+    waiting.sort_by_key(|one| (one.order, one.transaction.sender(), one.transaction.nonce()));
     let now = shard.core.runtime.now();
     let mut done = Ok(());
     shard.change_pool(|pool| {
         let mut dropped = Vec::new();
-        for transaction in waiting {
+        for Waiting { transaction, .. } in waiting {
             match shard.insert(pool, transaction.clone(), now) {
                 Ok(Ok(inserted)) => dropped.extend(inserted.dropped(transaction.hash())),
                 Ok(Err(refusal)) => {
@@ -256,7 +280,15 @@ fn refill(
 struct Found {
     shards: BTreeMap<ShardIndex, (Address, u64)>,
     records: Vec<(Epoch, Record)>,
-    waiting: BTreeMap<ShardIndex, BTreeMap<B256, SharedTransaction>>,
+    waiting: BTreeMap<ShardIndex, BTreeMap<B256, Waiting>>,
+}
+
+/// A transaction of a pool.
+struct Waiting {
+    transaction: SharedTransaction,
+    /// In which order the log says that they came. The tables do not: those in them are older than
+    /// all in the log, and have 0.
+    order: usize,
 }
 
 impl Found {
@@ -297,7 +329,8 @@ impl Found {
         let value = Bytes::copy_from_slice(value);
         let transaction = Transaction::from_bytes(&value).map_err(|why| wrong(&why))?;
         let waiting = self.waiting.entry(ShardIndex(u32::from_be_bytes(*index))).or_default();
-        waiting.insert(transaction.hash(), Arc::new(transaction));
+        let transaction = Arc::new(transaction);
+        waiting.insert(transaction.hash(), Waiting { transaction, order: 0 });
         Ok(())
     }
 
@@ -308,7 +341,9 @@ impl Found {
                 self.shards.insert(record.shard, (*address, *chain_id));
             }
             What::Accepted(transaction) => {
-                waiting.insert(transaction.hash(), transaction.clone());
+                let order = self.records.len() + 1;
+                let transaction = transaction.clone();
+                waiting.insert(transaction.hash(), Waiting { transaction, order });
             }
             What::Dropped { hash, .. } => {
                 waiting.remove(hash);

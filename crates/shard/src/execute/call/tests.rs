@@ -6,7 +6,10 @@ use alloy_primitives::{Address, B256, Bytes, keccak256};
 use revm::bytecode::opcode as op;
 
 use super::*;
-use crate::execute::testing::*;
+use crate::{
+    execute::testing::*,
+    trace::{TraceRequest, trace_call},
+};
 
 struct Place {
     rules: Rules,
@@ -242,4 +245,22 @@ fn an_access_list_names_what_is_touched() {
     let mut keys = [user(0).into_word(), user(1).into_word()];
     keys.sort_unstable();
     assert_eq!(list.0[0].storage_keys, keys);
+}
+
+#[test]
+fn a_panic_is_an_error_of_the_call() {
+    let place = Place::new(Rules::default());
+    *place.maps.cursed.lock().unwrap() = Some(TOKEN);
+    let (calls, call) = (place.calls(), to(TOKEN, token_input(user(1), 5)));
+    let request = TraceRequest::Flat;
+    let errors = [
+        calls.call(&call, &no()).unwrap_err(),
+        calls.estimate(&call, &no()).unwrap_err(),
+        calls.access_list(&call, &no()).unwrap_err(),
+        trace_call(&calls, &call, &no(), &request).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(&error, CallError::Panicked(what) if what.contains("cursed")), "{error}");
+    }
+    assert!(calls.call(&to(user(1), []), &no()).is_ok(), "others can be called");
 }

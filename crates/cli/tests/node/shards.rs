@@ -1,0 +1,79 @@
+//! What do `shiftwork shard list`, `show` and `check` tell?
+
+use alloy_primitives::Address;
+use serde_json::{Value, json};
+
+use crate::{Running, path, place, run, signer, transfer};
+
+const SHARD: Address = Address::repeat_byte(0x3a);
+const OTHER: Address = Address::repeat_byte(0x3b);
+
+/// It goes well, and this is what it prints.
+#[track_caller]
+fn told(arguments: &[&str]) -> String {
+    let (code, output, said) = run(&[&["shard"], arguments].concat());
+    assert_eq!(code, Some(0), "{arguments:?}: {said}");
+    assert_eq!(said, "", "{arguments:?}");
+    output
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], code: i32, expect: &str) {
+    let (ended, output, said) = run(&[&["shard"], arguments].concat());
+    assert_eq!((ended, &*output), (Some(code), ""), "{arguments:?}: {said}");
+    assert!(said.contains(expect), "{arguments:?} does not say {expect:?}: {said}");
+}
+
+#[test]
+fn a_node_and_its_data_directory_tell_the_same() {
+    let data = place("shards");
+    let data = data.to_str().unwrap();
+    let node = Running::start(&["--data-dir", data]);
+    for (shard, nonces) in [(SHARD, 0..3), (OTHER, 0..1)] {
+        for nonce in nonces {
+            let raw = transfer(&signer(0), shard, nonce);
+            node.result(&path(shard), "eth_sendRawTransaction", json!([raw]));
+        }
+    }
+    let url = format!("http://{}", node.address);
+    let list = told(&["list", "--url", &url]);
+    assert!(list.contains(&SHARD.to_string()) && list.ends_with("2 shards\n"), "{list}");
+    let address = SHARD.to_string();
+    let shown = told(&["show", &address, "--url", &url]);
+    assert!(shown.contains("chain id") && shown.contains("state"), "{shown}");
+    let missing = Address::repeat_byte(1).to_string();
+    refused(&["show", &missing, "--url", &url], 1, "shard not found");
+    refused(&["list", "--data-dir", data], 1, "a node has");
+    refused(&["check", "--data-dir", data], 1, "--url");
+    refused(&["check", "--url", &url], 2, "--data-dir");
+    node.send("-TERM");
+    let (code, said) = node.end();
+    assert_eq!(code, Some(0), "{said}");
+
+    let list: Value = serde_json::from_str(&told(&["list", "--data-dir", data, "--json"])).unwrap();
+    let addresses: Vec<&str> =
+        list.as_array().unwrap().iter().map(|shard| shard["address"].as_str().unwrap()).collect();
+    assert_eq!(addresses.len(), 2);
+    // What was acknowledged is in a block or waits.
+    let shown = told(&["show", &address, "--data-dir", data, "--json"]);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown["height"].as_u64().unwrap() + shown["waiting"].as_u64().unwrap() >= 1);
+    // Twice: looking changes nothing.
+    let checked = told(&["check", "--data-dir", data]);
+    assert!(checked.starts_with("in order: 2 shards, "), "{checked}");
+    assert_eq!(told(&["check", "--data-dir", data]), checked);
+    refused(&["show", &missing, "--data-dir", data], 1, "there is no shard");
+    refused(&["list", "--data-dir", data, "--node=--accounts=3"], 1, "genesis");
+}
+
+#[test]
+fn where_there_are_no_shards_it_is_said() {
+    let empty = place("no-shards");
+    let empty = empty.to_str().unwrap();
+    refused(&["list", "--data-dir", empty], 1, "no data directory");
+    refused(&["list", "--url", "https://localhost"], 1, "http://");
+    refused(&["list", "--url", "http://127.0.0.1:1"], 1, "does not answer");
+    refused(&["list", "--node=--nonsense"], 2, "--nonsense");
+    refused(&["show", "0x12"], 2, "0x12");
+    assert_eq!(std::fs::read_dir(empty).unwrap().count(), 0, "looking makes nothing");
+}
