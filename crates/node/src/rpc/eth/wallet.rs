@@ -85,6 +85,8 @@ fn accept(
     let request = fill(context, shard, from, request)?;
     // Whoever asks for a nonce gets the next one only if nobody else sends in between.
     let _sending = context.dev.sending();
+    // The first one makes the shard: a handle from before would not know of it.
+    let shard = &context.own(shard.address())?;
     let fields = typed(shard, from, request)?;
     let transaction = match signer {
         Some(account) => {
