@@ -5,8 +5,8 @@ mod common;
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, B256, TxKind, keccak256};
 use common::{
-    LOGGER, MARKET, call, error, included, log, path, result, sign, start, start_with_logger,
-    transfer, word,
+    LOGGER, MARKET, call, error, included, log, path, result, send_log, sign, start,
+    start_with_logger, transfer, word,
 };
 use node::Node;
 use serde_json::{Value, json};
@@ -100,6 +100,27 @@ fn a_receipt_tells_what_became_of_a_transaction() {
     assert_eq!(ask(&node, "eth_getBlockReceipts", json!(["0x2"])), Value::Null);
     let missing = json!([B256::repeat_byte(9)]);
     assert_eq!(ask(&node, "eth_getTransactionReceipt", missing), Value::Null);
+}
+
+#[test]
+fn one_transaction_is_read_as_its_whole_block_shows_it_also_from_the_tables() {
+    // The log is folded into the tables as soon as it can be.
+    let node = start_with_logger(|settings| settings.shards.checkpoint_bytes = 1);
+    let hashes: Vec<_> = (0..20).map(|nonce| send_log(&node, MARKET, nonce, [nonce, 0])).collect();
+    included(&node, MARKET, &hashes[19]);
+    for hash in hashes {
+        let receipt = ask(&node, "eth_getTransactionReceipt", json!([hash]));
+        let transaction = ask(&node, "eth_getTransactionByHash", json!([hash]));
+        let (number, index) = (&receipt["blockNumber"], &receipt["transactionIndex"]);
+        let at = usize::from_str_radix(&index.as_str().unwrap()[2..], 16).unwrap();
+        assert_eq!(ask(&node, "eth_getBlockReceipts", json!([number]))[at], receipt);
+        let block = ask(&node, "eth_getBlockByNumber", json!([number, true]));
+        assert_eq!(block["transactions"][at], transaction);
+        let logs = ask(&node, "eth_getLogs", json!([{ "blockHash": block["hash"] }]));
+        assert_eq!(logs[at], receipt["logs"][0], "each has one");
+        let method = "eth_getTransactionByBlockNumberAndIndex";
+        assert_eq!(ask(&node, method, json!([number, index])), transaction);
+    }
 }
 
 #[test]

@@ -169,6 +169,13 @@ pub fn start_with_logger(change: impl FnOnce(&mut Settings)) -> Node {
 
 /// Has [`LOGGER`] keep and log these, from the first account, and waits until that is in a block.
 pub fn log(node: &Node, shard: Address, nonce: u64, words: [u64; 2]) -> Value {
+    let hash = send_log(node, shard, nonce, words);
+    assert!(included(node, shard, &hash).success);
+    hash
+}
+
+/// The same without waiting.
+pub fn send_log(node: &Node, shard: Address, nonce: u64, words: [u64; 2]) -> Value {
     let input = words.map(|word| B256::from(U256::from(word))).concat();
     let fields = TxEip1559 {
         gas_limit: 100_000,
@@ -178,9 +185,7 @@ pub fn log(node: &Node, shard: Address, nonce: u64, words: [u64; 2]) -> Value {
         ..transfer(node, shard, nonce)
     };
     let raw = sign(&node.accounts()[0], fields);
-    let hash = result(node.address(), &path(shard), "eth_sendRawTransaction", json!([raw]));
-    assert!(included(node, shard, &hash).success);
-    hash
+    result(node.address(), &path(shard), "eth_sendRawTransaction", json!([raw]))
 }
 
 /// A number as a word of 32 bytes.
