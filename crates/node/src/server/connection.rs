@@ -26,8 +26,10 @@ pub(super) const WAITING: u8 = 0;
 pub(super) const HEAD: u8 = 1;
 /// A request is being answered.
 pub(super) const ANSWERING: u8 = 2;
+/// The answer is there, but not all of it was taken.
+pub(super) const WRITING: u8 = 3;
 /// It is a WebSocket now.
-pub(super) const UPGRADED: u8 = 3;
+pub(super) const UPGRADED: u8 = 4;
 
 /// What a connection's socket and its requests have in common.
 ///
@@ -155,7 +157,7 @@ pub(super) async fn serve(socket: TcpStream, connection: Arc<Connection>, servic
                 connection.set_phase(ANSWERING);
                 let answer = services.answer(request, Some(&connection)).await;
                 if !connection.is_upgraded() {
-                    connection.set_phase(WAITING);
+                    connection.set_phase(WRITING);
                 }
                 Ok::<_, Infallible>(answer)
             }

@@ -1,10 +1,10 @@
 //! How long may the other side take?
 //!
 //! ```text
-//!            first byte           whole head              answer written
-//!   WAITING ------------> HEAD ---------------> ANSWERING ---------------> WAITING
-//!                                                   |
-//!                                                   +--> UPGRADED (a WebSocket, to its end)
+//!            first byte         whole head               answer            all taken
+//!   WAITING ------------> HEAD -------------> ANSWERING ----------> WRITING ----------> WAITING
+//!                                                 |
+//!                                                 +--> UPGRADED (a WebSocket, to its end)
 //! ```
 //!
 //! 1. WAITING may last as long as `idle_timeout`, HEAD as long as `header_timeout`.
@@ -32,7 +32,7 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::connection::{ANSWERING, Connection, HEAD, UPGRADED, WAITING};
+use super::connection::{Connection, HEAD, UPGRADED, WAITING, WRITING};
 
 /// A socket whose other side has to hurry.
 pub(super) struct Timed {
@@ -86,7 +86,7 @@ impl Timed {
     /// Nothing was there to be read.
     fn poll_quiet(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let phase = self.connection.phase();
-        if phase == ANSWERING || phase == UPGRADED {
+        if phase != WAITING && phase != HEAD {
             return Poll::Pending;
         }
         if self.connection.is_unwanted() {
@@ -169,7 +169,13 @@ impl AsyncWrite for Timed {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.socket).poll_flush(cx);
+        // hyper asks for it when it has written all that it has.
+        if matches!(flushed, Poll::Ready(Ok(()))) && this.connection.phase() == WRITING {
+            this.connection.set_phase(WAITING);
+        }
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -15,14 +15,15 @@ fn check(node: &node::Node, path: &str, body: &[u8]) {
     assert!(matches!(status, 200 | 400), "{status}: {}", shown());
     // Only notifications get no answer.
     let Some(answer) = answer else {
-        let request: Value = serde_json::from_slice(body).expect("a notification is well formed");
         // An id that can not be one is none.
-        let id = request.get("id");
-        assert!(
-            id.is_none_or(|id| !id.is_string() && !id.is_u64() && !id.is_null()),
-            "{}",
-            shown()
-        );
+        match serde_json::from_slice::<Value>(body) {
+            Ok(request) => {
+                let id = request.get("id");
+                let is_id = |id: &Value| id.is_string() || id.is_u64() || id.is_null();
+                assert!(!id.is_some_and(is_id), "{}", shown());
+            }
+            Err(why) => assert!(why.to_string().contains("out of range"), "{why}: {}", shown()),
+        }
         return;
     };
     let answers = answer.as_array().cloned().unwrap_or_else(|| vec![answer.clone()]);
