@@ -7,7 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
@@ -31,6 +31,9 @@ use crate::{
     server::Server,
     settings::{Settings, Storage},
 };
+
+/// Pools are looked through about so often for what waits too long.
+const EXPIRY_ROUND: Duration = Duration::from_secs(60);
 
 /// A node that runs. Dropped, it shuts down.
 pub struct Node {
@@ -101,6 +104,7 @@ impl Node {
             base_chain: listener.as_ref().map(Listener::status),
             settings,
         });
+        expire_now_and_then(&context).map_err(StartError::Shards)?;
         let server = Server::start(socket, &context).map_err(listen)?;
         let set = |listener: Listener| {
             let context = context.clone();
@@ -192,6 +196,20 @@ impl Runtimes {
         let shards = builder("shards").discipline(Discipline::Fifo).quantum(settings.quantum);
         Ok(Runtimes { shards: shards.build()?, queries: builder("queries").build()? })
     }
+}
+
+/// What waits in pools for too long is dropped, for as long as the node is there.
+fn expire_now_and_then(context: &Arc<Context>) -> Result<(), OpenError> {
+    let period = context.settings.shards.pool.expiry.min(EXPIRY_ROUND);
+    let (node, mut clock) = (Arc::downgrade(context), context.queries.interval(period));
+    let rounds = async move {
+        loop {
+            clock.tick().await;
+            let Some(context) = node.upgrade() else { return };
+            context.shards.expire();
+        }
+    };
+    context.queries.spawn(rounds).map(drop).map_err(OpenError::Runtime)
 }
 
 /// The time of day, in seconds.
