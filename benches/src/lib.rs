@@ -15,6 +15,8 @@ pub mod cpu;
 pub mod fairness;
 pub mod job;
 pub mod join_tree;
+#[cfg(feature = "node")]
+pub mod node;
 pub mod process;
 pub mod report;
 pub mod resident;

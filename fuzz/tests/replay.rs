@@ -45,8 +45,14 @@ fn every_transaction_of_the_corpus_is_refused_or_executed() {
 }
 
 #[test]
+fn every_request_of_the_corpus_is_answered() {
+    replay("request_path", fuzz::request_path);
+}
+
+#[test]
 fn the_corpora_stay_small() {
-    let all = ["module_loader", "host_abi", "transaction_admission"].into_iter().flat_map(files);
+    let targets = ["module_loader", "host_abi", "transaction_admission", "request_path"];
+    let all = targets.into_iter().flat_map(files);
     let bytes: u64 = all.map(|file| fs::metadata(file).unwrap().len()).sum();
     assert!(bytes <= BYTES_MAX, "{bytes} bytes: minimise them, `cargo fuzz cmin`");
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: can a stranger's bytes break the loader of modules, the host's calls, or a
-//! shard's pool?
+//! `cargo xtask fuzz`: can a stranger's bytes break the loader of modules, the host's calls, a
+//! shard's pool, or a node's door?
 //!
 //! The targets are in `fuzz/`, a workspace of its own. The fuzzer needs a nightly compiler and
 //! cargo-fuzz; that the committed corpora still behave is an ordinary test, with neither.
@@ -32,6 +32,8 @@ enum Target {
     HostAbi,
     /// Transactions, and shards that execute them
     TransactionAdmission,
+    /// Bodies of requests, at both endpoints of a node
+    RequestPath,
 }
 
 impl Target {
@@ -40,6 +42,7 @@ impl Target {
             Target::ModuleLoader => "module_loader",
             Target::HostAbi => "host_abi",
             Target::TransactionAdmission => "transaction_admission",
+            Target::RequestPath => "request_path",
         }
     }
 }

@@ -31,12 +31,12 @@ pub(crate) struct Context {
     pub(crate) stopping: AtomicBool,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
+    pub(crate) dev: Dev,
     pub(crate) filters: Filters,
     /// One permit for each subscription that there may be.
     pub(crate) subscriptions: Arc<Semaphore>,
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
-    pub(crate) dev: Dev,
 }
 
 /// Which path a request came by.

@@ -88,23 +88,18 @@ impl Node {
             now,
         );
         let shards = shards.map_err(StartError::Shards)?;
-        let queries = runtimes.queries.handle().clone();
-        let workers = runtimes.shards.handle().clone();
-        let filters = Filters::default();
-        let subscriptions = subscribe::room(settings.limits.subscriptions_all);
-        let base_chain = listener.as_ref().map(Listener::status);
         let context = Arc::new(Context {
             shards,
-            queries,
-            workers,
+            queries: runtimes.queries.handle().clone(),
+            workers: runtimes.shards.handle().clone(),
             metrics,
             stopping: AtomicBool::new(false),
             accounts,
-            settings,
-            filters,
-            subscriptions,
-            base_chain,
             dev: Dev::default(),
+            filters: Filters::default(),
+            subscriptions: subscribe::room(settings.limits.subscriptions_all),
+            base_chain: listener.as_ref().map(Listener::status),
+            settings,
         });
         let server = Server::start(socket, &context).map_err(listen)?;
         let set = |listener: Listener| {

@@ -3,7 +3,9 @@
 mod common;
 
 use alloy_primitives::{Address, B256};
-use common::{LOGGER, MARKET, call, error, log, path, result, start, start_with_logger, word};
+use common::{
+    LOGGER, MARKET, call, error, log, path, result, socket::Socket, start, start_with_logger, word,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -34,7 +36,9 @@ fn who_asks_at_the_root_by_a_shards_names_is_told_where_to_go() {
     assert!(chain_id.contains("/shard/<address>") && chain_id.contains("shard_chainId"));
     let balance = ask("eth_getBalance");
     assert!(balance.contains("/shard/<address>") && balance.contains("shard_getBalance"));
-    assert!(ask("eth_subscribe").contains("shard_subscribe"));
+    assert!(ask("shard_subscribe").contains("over a WebSocket"));
+    let subscribe = Socket::open(node.address(), "/").call("eth_subscribe", json!(["newHeads"]));
+    assert!(error(&subscribe, -32_601).contains("shard_subscribe"), "{subscribe}");
 }
 
 #[test]

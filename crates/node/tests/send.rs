@@ -3,16 +3,12 @@
 mod common;
 
 use alloy_primitives::{Address, TxKind, hex};
-use common::{MARKET, bare, call, included, nonce, path, result, sign, start, transfer};
+use common::{
+    MARKET, bare, call, error, included, nonce, path, result, send, sign, start, transfer,
+};
 use serde_json::json;
 
 const OTHER: Address = Address::repeat_byte(0x0b);
-
-/// The message of an error with this code.
-fn error(answer: &serde_json::Value, code: i64) -> String {
-    assert_eq!(answer["error"]["code"], code, "{answer}");
-    answer["error"]["message"].as_str().unwrap().to_owned()
-}
 
 #[test]
 fn a_transaction_to_an_address_that_nobody_has_used_makes_its_shard_and_is_included() {
@@ -86,7 +82,7 @@ fn a_creation_at_the_root_is_refused_with_the_endpoint_to_use() {
 fn what_is_refused_is_refused_in_the_words_of_geth() {
     let node = start(|_| {});
     let alice = &node.accounts()[0];
-    let send = |raw: String| {
+    let refused = |raw: String| {
         let answer = call(node.address(), &path(MARKET), "eth_sendRawTransaction", json!([raw]));
         error(&answer, -32_000)
     };
@@ -100,23 +96,23 @@ fn what_is_refused_is_refused_in_the_words_of_geth() {
     );
     result(node.address(), &path(MARKET), "eth_sendRawTransaction", json!([signed(waiting())]));
 
-    assert_eq!(send(signed(waiting())), "already known");
+    assert_eq!(refused(signed(waiting())), "already known");
     let mut other = waiting();
     other.value += alloy_primitives::U256::ONE;
-    assert!(send(signed(other)).starts_with("replacement transaction underpriced"));
+    assert!(refused(signed(other)).starts_with("replacement transaction underpriced"));
     let mut poor = transfer(&node, MARKET, 1);
     poor.value = alloy_primitives::U256::MAX >> 1;
-    assert!(send(signed(poor)).starts_with("insufficient funds for gas * price + value: "));
+    assert!(refused(signed(poor)).starts_with("insufficient funds for gas * price + value: "));
     let mut cheap = transfer(&node, MARKET, 1);
     cheap.gas_limit = 20_999;
-    assert!(send(signed(cheap)).starts_with("intrinsic gas too low: "));
-    assert!(send("0x02".into()).starts_with("rlp: "));
-    assert!(send("0x03".into()).starts_with("transaction type not supported: 3"));
+    assert!(refused(signed(cheap)).starts_with("intrinsic gas too low: "));
+    assert!(refused("0x02".into()).starts_with("rlp: "));
+    assert!(refused("0x03".into()).starts_with("transaction type not supported: 3"));
     // The first one is in a block by the time that its nonce is asked about as used.
     common::until_height(&node, MARKET, 1);
     let mut used = transfer(&node, MARKET, 0);
     used.value += alloy_primitives::U256::ONE;
-    assert_eq!(send(signed(used)), "nonce too low: next nonce 1, tx nonce 0");
+    assert_eq!(refused(signed(used)), "nonce too low: next nonce 1, tx nonce 0");
 }
 
 #[test]
@@ -150,4 +146,95 @@ fn in_strict_mode_a_transaction_makes_no_shard() {
         let answer = call(node.address(), &path, method, json!([raw]));
         assert_eq!(error(&answer, -32_602), format!("shard not found: {MARKET}"));
     }
+}
+
+#[test]
+fn a_development_account_sends_without_a_nonce_gas_or_fees() {
+    let node = start(|_| {});
+    let (alice, bob) = (node.accounts()[0].address(), node.accounts()[1].address());
+    let request = json!({ "from": alice, "to": bob, "value": "0x5" });
+    let first = send(&node, MARKET, request.clone());
+    let second = send(&node, MARKET, request);
+    assert_ne!(first, second, "each has its own nonce");
+    assert_eq!(nonce(&node, MARKET, alice), 2);
+    assert_eq!(included(&node, MARKET, &first).gas_used, 21_000);
+}
+
+#[test]
+fn sends_side_by_side_get_different_nonces() {
+    let node = start(|_| {});
+    let alice = node.accounts()[0].address();
+    let request = |id| {
+        bare(id, "eth_sendTransaction", json!([{ "from": alice, "to": MARKET, "gas": "0x5208" }]))
+    };
+    let batch: Vec<_> = (0..20).map(request).collect();
+    let (_, body) = common::post(node.address(), &path(MARKET), &json!(batch).to_string());
+    let answers: Vec<serde_json::Value> = serde_json::from_str(&body).unwrap();
+    assert!(answers.iter().all(|answer| answer["result"].is_string()), "{answers:?}");
+    assert_eq!(nonce(&node, MARKET, alice), 20);
+}
+
+#[test]
+fn nobody_else_sends_without_a_signature_unless_that_was_chosen() {
+    let stranger = Address::repeat_byte(0x57);
+    let request = json!([{ "from": stranger, "to": MARKET, "gas": "0x5208", "gasPrice": "0x0" }]);
+    let node = start(|_| {});
+    let answer = call(node.address(), &path(MARKET), "eth_sendTransaction", request.clone());
+    assert!(error(&answer, -32_000).starts_with("unknown account"));
+
+    let node = start(|settings| {
+        settings.shards.rules.no_account_validation = true;
+        settings.shards.rules.no_fee = true;
+    });
+    let hash = result(node.address(), &path(MARKET), "eth_sendTransaction", request);
+    assert!(included(&node, MARKET, &hash).success);
+}
+
+#[test]
+fn a_transaction_is_filled_and_signed_without_being_sent() {
+    let node = start(|_| {});
+    let alice = node.accounts()[0].address();
+    let request = json!([{ "from": alice, "to": MARKET, "value": "0x5" }]);
+    let filled = result(node.address(), &path(MARKET), "eth_fillTransaction", request.clone());
+    assert_eq!(filled["tx"]["nonce"], "0x0", "{filled}");
+    assert_eq!(filled["tx"]["gas"], "0x5208", "{filled}");
+    let signed = result(node.address(), &path(MARKET), "eth_signTransaction", request);
+    assert!(node.shards().get(MARKET).is_none());
+    let raw = json!([signed["raw"]]);
+    let hash = result(node.address(), &path(MARKET), "eth_sendRawTransaction", raw);
+    assert!(included(&node, MARKET, &hash).success);
+}
+
+#[test]
+fn a_receipt_can_be_waited_for_while_sending() {
+    let node = start(|_| {});
+    let alice = &node.accounts()[0];
+    let raw = sign(alice, transfer(&node, MARKET, 0));
+    let method = "eth_sendRawTransactionSync";
+    let receipt = result(node.address(), &path(MARKET), method, json!([raw]));
+    assert_eq!(receipt["status"], "0x1");
+    assert_eq!(receipt["transactionHash"], json!(alloy_primitives::keccak256(&raw)));
+
+    // A nonce is missing before it, so it waits.
+    let raw = sign(alice, transfer(&node, MARKET, 7));
+    let answer = call(node.address(), &path(MARKET), method, json!([raw, 10]));
+    assert!(error(&answer, 4).contains("10 ms"));
+    assert_eq!(answer["error"]["data"], json!(alloy_primitives::keccak256(&raw)));
+}
+
+#[test]
+fn a_message_is_signed_by_a_development_account() {
+    let node = start(|_| {});
+    let alice = node.accounts()[0].address();
+    let signature: alloy_primitives::Bytes = serde_json::from_value(result(
+        node.address(),
+        "/",
+        "personal_sign",
+        json!(["0x68656c6c6f", alice]),
+    ))
+    .unwrap();
+    let signature = alloy_primitives::Signature::try_from(&signature[..]).unwrap();
+    let digest = alloy_primitives::eip191_hash_message("hello");
+    let signer = alloy_consensus::crypto::secp256k1::recover_signer(&signature, digest).unwrap();
+    assert_eq!(signer, alice);
 }

@@ -1,6 +1,6 @@
 //! What can be chosen about shards, with the defaults.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU64, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::primitives::hardfork::SpecId;
@@ -26,6 +26,11 @@ pub struct Config {
     pub cache_entries: usize,
     /// The log is folded into the tables when it has grown by so many bytes.
     pub checkpoint_bytes: u64,
+    /// Blocks that are further below the newest are not kept: neither they, nor the states at their
+    /// ends. `None`: everything is kept.
+    pub prune_depth: Option<NonZeroU64>,
+    /// Whether call trees are kept.
+    pub traces: Traces,
     /// What each shard begins with.
     pub genesis: Genesis,
 }
@@ -41,6 +46,8 @@ impl Default for Config {
             parallel: true,
             cache_entries: 1 << 20,
             checkpoint_bytes: 64 << 20,
+            prune_depth: None,
+            traces: Traces::OnDemand,
             genesis: Genesis::default(),
         }
     }
@@ -204,6 +211,16 @@ pub enum Durability {
     Batch(Duration),
     /// Written. The system decides when it is on disk.
     None,
+}
+
+/// How the call tree of a transaction is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traces {
+    /// By executing its block again.
+    #[default]
+    OnDemand,
+    /// It is kept with the block: each is executed a second time when it is committed.
+    Stored,
 }
 
 /// What each shard begins with.

@@ -60,6 +60,7 @@ pub mod events;
 pub mod execute;
 mod genesis;
 pub mod identity;
+mod keccak;
 pub mod pool;
 pub mod shard;
 pub mod shards;

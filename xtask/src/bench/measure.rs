@@ -45,7 +45,7 @@ pub(super) fn rows(
                     if attempts.is_hopeless() {
                         continue;
                     }
-                    match clocked(plan, speed, contestant, programs.limit()) {
+                    match clocked(plan, speed, contestant, programs) {
                         Ok(lines) => {
                             attempts.done += 1;
                             for line in lines {
@@ -95,10 +95,12 @@ fn clocked(
     plan: &Plan,
     speed: Speed,
     contestant: &Contestant,
-    limit: Duration,
+    programs: &Programs,
 ) -> Result<Vec<serde_json::Value>> {
+    let limit = programs.limit();
     let mut command = quiet(contestant.program().as_os_str());
     command.args(contestant.arguments(plan.workload, plan.workers));
+    command.envs(programs.environment.iter().cloned());
     if speed == Speed::Quick {
         command.args(["--scale", &plan.quick.to_string()]);
     }

@@ -10,6 +10,7 @@ mod chart;
 mod foreign;
 mod machine;
 mod measure;
+mod nodes;
 mod output;
 mod plan;
 mod programs;

@@ -1,6 +1,7 @@
 //! Where are the measuring programs, and who is in them?
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -53,6 +54,8 @@ pub(super) struct Programs {
     with_ours: bool,
     with_peers: bool,
     foreign: Vec<PathBuf>,
+    /// What all of them are told.
+    pub(super) environment: Vec<(&'static str, OsString)>,
     /// Versions of what is not in `Cargo.lock`.
     pub(super) versions: Vec<String>,
     /// What the reader of the results should know about the build.
@@ -72,6 +75,7 @@ impl Programs {
             with_ours,
             with_peers,
             foreign: Vec::new(),
+            environment: Vec::new(),
             versions: Vec::new(),
             notes: Vec::new(),
         };
@@ -79,6 +83,12 @@ impl Programs {
             programs.notes.push(format!("there is no {} yet: the peers alone", area.ours));
         }
         programs.build_in_rust()?;
+        if let Some(prepare) = area.prepare {
+            let prepared = prepare(with_peers)?;
+            programs.environment = prepared.environment;
+            programs.versions.extend(prepared.versions);
+            programs.notes.extend(prepared.notes);
+        }
         if with_peers {
             programs.build_foreign();
         }
@@ -154,6 +164,17 @@ impl Programs {
         }
     }
 
+    /// Who in a program can run a workload.
+    fn list(&self, program: &Path, workload: &str) -> Result<Vec<String>> {
+        let mut command = Command::new(program);
+        let output = command.args([workload, "--list"]).envs(self.environment.iter().cloned());
+        let output = output.output()?;
+        if !output.status.success() {
+            bail!("{} could not list the peers of {workload}", program.display());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    }
+
     fn path(&self, name: &str, allocator: Allocator) -> PathBuf {
         self.dir.join(allocator.to_string()).join(name)
     }
@@ -170,7 +191,7 @@ impl Programs {
             let mut ours = |name: &str, allocator| -> Result<()> {
                 let program = self.path(self.area.ours, allocator);
                 // It does not list itself where it was built without what the workload needs.
-                if !list(&program, workload)?.is_empty() {
+                if !self.list(&program, workload)?.is_empty() {
                     all.push(Contestant { peer: None, name: name.to_owned(), program });
                 }
                 Ok(())
@@ -184,7 +205,7 @@ impl Programs {
             return Ok(all);
         }
         let mut add = |program: &Path, ending: &str, with_floor: bool| -> Result<()> {
-            for peer in list(program, workload)? {
+            for peer in self.list(program, workload)? {
                 let is_floor = peer == FLOOR;
                 if is_floor && !with_floor {
                     continue;
@@ -246,12 +267,4 @@ impl Contestant {
         }
         words
     }
-}
-
-fn list(program: &Path, workload: &str) -> Result<Vec<String>> {
-    let output = Command::new(program).args([workload, "--list"]).output()?;
-    if !output.status.success() {
-        bail!("{} could not list the peers of {workload}", program.display());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }

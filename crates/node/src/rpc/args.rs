@@ -49,6 +49,16 @@ impl Args {
         serde_json::from_str(value.get()).map_err(|why| wrong(&why))
     }
 
+    /// There must not be more than these, before the first is taken.
+    pub(crate) fn at_most(&self, most: usize) -> Result<(), RpcError> {
+        match self.values.as_slice().len().saturating_sub(most) {
+            0 => Ok(()),
+            more => Err(RpcError::invalid(format!(
+                "too many arguments, want at most {most}: {more} too many"
+            ))),
+        }
+    }
+
     /// There must not be more.
     pub(crate) fn end(&self) -> Result<(), RpcError> {
         match self.values.as_slice().len() {

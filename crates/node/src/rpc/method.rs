@@ -77,6 +77,9 @@ pub(crate) enum Place {
     Everywhere,
 }
 
+/// An answer that is waited for.
+pub(crate) type Waited = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+
 /// How it is run.
 #[derive(Clone, Copy)]
 pub(crate) enum Run {
@@ -85,7 +88,7 @@ pub(crate) enum Run {
     /// On a worker: it may take long.
     OnWorker(fn(&mut Call) -> Result<Answer, RpcError>),
     /// It waits for others.
-    Waiting(fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>),
+    Waiting(fn(Call) -> Waited),
     /// It answers many times. The namespace has `…_subscription` and `…_unsubscribe` with it.
     Subscription(fn(&mut Call) -> Result<Feed, RpcError>),
     /// It is there with its subscription.
@@ -171,7 +174,7 @@ impl Method {
     pub(crate) const fn waiting(
         name: &'static str,
         params: &'static [Param],
-        run: fn(Call) -> Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
+        run: fn(Call) -> Waited,
         about: &'static str,
     ) -> Method {
         Method::of(name, params, Run::Waiting(run), about)
@@ -186,6 +189,11 @@ impl Method {
     pub fn name_at_root(&self) -> Option<String> {
         let (_, rest) = self.name.split_once('_')?;
         matches!(self.place, Place::Shard | Place::ShardWrite).then(|| format!("shard_{rest}"))
+    }
+
+    /// Whether it is about one shard, which must be named at `/`.
+    pub(crate) fn name_at_root_is_other(&self) -> bool {
+        matches!(self.place, Place::Shard | Place::ShardWrite)
     }
 
     /// Whether it can be called at a shard's own endpoint.
@@ -219,8 +227,6 @@ const TABLES: &[&[Method]] = &[
     eth::filters::METHODS,
     eth::subscribe::METHODS,
     eth::send::METHODS,
-    web3::METHODS,
-    super::shard::METHODS,
     eth::wallet::METHODS,
     eth::call::METHODS,
     eth::fees::METHODS,
@@ -231,6 +237,8 @@ const TABLES: &[&[Method]] = &[
     dev::senders::METHODS,
     dev::time::METHODS,
     dev::snapshot::METHODS,
+    web3::METHODS,
+    super::shard::METHODS,
 ];
 
 /// All methods.

@@ -86,6 +86,9 @@ async fn call(
     endpoint: Endpoint,
 ) -> Result<Answer, RpcError> {
     let args = Args::new(&params)?;
+    // At `/` the shard's address comes before what the table has.
+    let named = endpoint == Endpoint::Root && method.name_at_root_is_other();
+    args.at_most(method.params.len() + usize::from(named))?;
     let mut call = Call { context: context.clone(), endpoint, place: method.place, args };
     match method.run {
         Run::Here(run) => run(&mut call),

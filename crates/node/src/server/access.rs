@@ -43,7 +43,7 @@ pub(super) struct Denied {
 const WRONG_HOST: &str = "this node is not called by that name: use localhost or an address, or \
                           allow the name with --http.hosts\n";
 const WRONG_ORIGIN: &str =
-    "pages of that origin may not ask this node: allow it with --http.origins\n";
+    "pages of that origin may not ask this node: allow it with --http.corsdomain\n";
 
 /// Whether a request may be answered.
 pub(super) fn check<B>(settings: &Http, request: &Request<B>) -> Result<Admitted, Denied> {

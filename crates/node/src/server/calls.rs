@@ -199,7 +199,7 @@ where
                 }
             }
             if whole.is_empty() && notified {
-                MethodResponse::notification()
+                silent()
             } else {
                 // Of an empty batch it makes an error, as the specification has it.
                 MethodResponse::from_batch(whole.finish())
@@ -209,10 +209,20 @@ where
 
     fn notification<'a>(
         &self,
-        notification: Notification<'a>,
+        _: Notification<'a>,
     ) -> impl Future<Output = MethodResponse> + Send + 'a {
-        self.inner.notification(notification)
+        std::future::ready(silent())
     }
+}
+
+/// Marks an answer that is none: notifications get no answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silent;
+
+fn silent() -> MethodResponse {
+    let mut response = MethodResponse::notification();
+    response.extensions_mut().insert(Silent);
+    response
 }
 
 /// Runs calls side by side. Their answers in the order of the calls; `None`: they are too large

@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::{
     access, body,
-    calls::CallsLayer,
+    calls::{CallsLayer, Silent},
     connection::Connection,
     path::Path,
     refusal::Refusal,
@@ -225,7 +225,11 @@ impl Services {
         parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         parts.headers.remove(header::CONTENT_LENGTH);
         let request = Request::from_parts(parts, http_body_util::Full::new(body));
-        self.rpc(request, endpoint, connection).await
+        let answer = self.rpc(request, endpoint, connection).await;
+        match answer.extensions().get::<Silent>() {
+            Some(Silent) => text(StatusCode::OK, HttpBody::empty()),
+            None => answer,
+        }
     }
 
     /// A WebSocket, from now on.

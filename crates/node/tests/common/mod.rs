@@ -135,6 +135,25 @@ fn next(blocks: &mut Subscription<BlockEvent>) -> BlockEvent {
     runtime.block_on(poll_fn(|context| blocks.poll_next(context))).expect("blocks come")
 }
 
+/// Sends a transaction that the node signs or believes, waits for its block and gives its hash.
+pub fn send(node: &Node, shard: Address, transaction: Value) -> Value {
+    let hash = result(node.address(), &path(shard), "eth_sendTransaction", json!([transaction]));
+    included(node, shard, &hash);
+    hash
+}
+
+/// Adds one to the first slot with each call.
+pub const COUNTER: &str = "0x60016000540160005500";
+/// Makes such a contract.
+pub const COUNTER_CREATION: &str = "0x6960016000540160005500600052600a6016f3";
+
+/// Makes a counter and gives its address.
+pub fn counter(node: &Node, shard: Address) -> Address {
+    let alice = node.accounts()[0].address();
+    let hash = send(node, shard, json!({ "from": alice, "data": COUNTER_CREATION }));
+    included(node, shard, &hash).created.expect("it was made")
+}
+
 /// A contract that keeps the first word of its input in slot 0, and logs it with the second.
 pub const LOGGER: Address = Address::repeat_byte(0x10);
 

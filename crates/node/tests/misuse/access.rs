@@ -38,7 +38,7 @@ fn a_web_page_that_was_not_allowed_gets_no_answer() {
     };
     let evil = ask("POST /", "https://evil.example");
     assert_eq!((evil.status, evil.header("access-control-allow-origin")), (403, None));
-    assert!(evil.body.contains("--http.origins"), "{evil:?}");
+    assert!(evil.body.contains("--http.corsdomain"), "{evil:?}");
     let preflight = ask("OPTIONS /", "https://evil.example");
     assert_eq!((preflight.status, preflight.header("access-control-allow-origin")), (403, None));
 

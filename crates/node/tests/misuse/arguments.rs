@@ -52,6 +52,17 @@ fn wrong(kind: Kind) -> Vec<Value> {
     all.into_iter().filter(|value| !fits(value)).collect()
 }
 
+/// What is taken although it does not look as the table says.
+fn is_allowed(param: &str, value: &Value) -> bool {
+    match param {
+        // A filter that is not there is no mistake of form: geth and its clients know its code.
+        "filter" => value.is_string(),
+        // Anvil takes an object with the time in it.
+        "timestamp" => value.is_object(),
+        _ => false,
+    }
+}
+
 /// The error's code, if it is one; nothing internal ever.
 fn code(node: &Node, path: &str, name: &str, args: &[Value]) -> Option<i64> {
     let (_, answer) = ask(node, path, bare(1, name, json!(args)).to_string());
@@ -62,7 +73,21 @@ fn code(node: &Node, path: &str, name: &str, args: &[Value]) -> Option<i64> {
     code
 }
 
-fn try_all(node: &Node, path: &str, name: &str, first: &[Value], method: &Method) {
+/// What was not refused as it should be is added to `odd`.
+fn try_all(
+    node: &Node,
+    path: &str,
+    name: &str,
+    first: &[Value],
+    method: &Method,
+    odd: &mut Vec<String>,
+) {
+    let mut expect = |args: &[Value], what: &str| {
+        let code = code(node, path, name, args);
+        if code != Some(-32602) {
+            odd.push(format!("{name}({}), {what}: {code:?}", json!(args)));
+        }
+    };
     let rights: Vec<Value> = method.params.iter().map(|param| right(param.kind)).collect();
     let whole = [first, &rights].concat();
     code(node, path, name, &whole);
@@ -70,27 +95,24 @@ fn try_all(node: &Node, path: &str, name: &str, first: &[Value], method: &Method
         // Not here, or not over HTTP, or switched off.
         return;
     }
-    for (index, param) in method.params.iter().enumerate() {
-        let at = first.len() + index;
-        for wrong in wrong(param.kind) {
-            let mut args = whole.clone();
-            args[at] = wrong;
-            let code = code(node, path, name, &args);
-            assert_eq!(code, Some(-32602), "{name}({args:?}), {}", param.name);
-        }
-        if !param.optional {
-            let missing = code(node, path, name, &whole[..at]);
-            assert_eq!(
-                missing,
-                Some(-32602),
-                "{name}({:?}), {} is missing",
-                &whole[..at],
-                param.name
-            );
+    for (index, address) in wrong(Kind::Address).into_iter().enumerate() {
+        if !first.is_empty() {
+            let args = [&[address], &whole[1..]].concat();
+            expect(&args, &format!("shard {index}"));
         }
     }
-    let more = [&whole[..], &[json!(1), json!(2)]].concat();
-    assert_eq!(code(node, path, name, &more), Some(-32602), "{name}({more:?})");
+    for (index, param) in method.params.iter().enumerate() {
+        let at = first.len() + index;
+        for wrong in wrong(param.kind).into_iter().filter(|wrong| !is_allowed(param.name, wrong)) {
+            let mut args = whole.clone();
+            args[at] = wrong;
+            expect(&args, param.name);
+        }
+        if !param.optional {
+            expect(&whole[..at], &format!("{} is missing", param.name));
+        }
+    }
+    expect(&[&whole[..], &[json!(1), json!(2)]].concat(), "two too many");
 }
 
 #[test]
@@ -103,18 +125,17 @@ fn every_parameter_of_every_method_refuses_what_it_is_not() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(node.shards().create(MARKET)).expect("there is room");
     let own = path(MARKET);
+    let mut odd = Vec::new();
     for method in methods() {
         if method.is_at_shards() {
-            try_all(&node, &own, method.name, &[], method);
+            try_all(&node, &own, method.name, &[], method, &mut odd);
         }
         if method.is_at_root() {
-            try_all(&node, "/", method.name, &[], method);
+            try_all(&node, "/", method.name, &[], method, &mut odd);
         } else if let Some(name) = method.name_at_root() {
-            try_all(&node, "/", &name, &[json!(MARKET)], method);
-            for wrong in wrong(Kind::Address) {
-                assert_eq!(code(&node, "/", &name, &[wrong]), Some(-32602), "{name}");
-            }
+            try_all(&node, "/", &name, &[json!(MARKET)], method, &mut odd);
         }
     }
+    assert!(odd.is_empty(), "{} were not refused:\n{}", odd.len(), odd.join("\n"));
     goes_on(&node);
 }

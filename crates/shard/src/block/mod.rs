@@ -1,10 +1,11 @@
 //! What a block holds, and what it changed.
 
-mod bytes;
+pub(crate) mod bytes;
 mod changes;
 mod encode;
 mod genesis;
 mod receipt;
+mod root;
 mod seal;
 
 use std::sync::Arc;

@@ -3,14 +3,14 @@
 use alloy_consensus::{
     Eip658Value, Receipt as EthereumReceipt, ReceiptEnvelope, ReceiptWithBloom, TxType,
 };
-use alloy_primitives::{
-    B256, Bloom, Log, keccak256,
-    map::{AddressMap, B256Map},
-};
+use alloy_primitives::{Address, B256, Bloom, map::HashMap};
 use alloy_rlp::{Encodable, Header};
-use alloy_trie::root::ordered_trie_root_with_encoder;
 
-use crate::{block::Receipt, transaction::SharedTransaction};
+use crate::{
+    block::{Receipt, root::ordered_root},
+    keccak::keccak256_each,
+    transaction::SharedTransaction,
+};
 
 impl Receipt {
     /// The filter of its logs.
@@ -34,35 +34,61 @@ impl Receipt {
 /// The root of the receipts of a block, and the filter of all their logs. Nothing is copied that
 /// is large, and each filter is made once.
 pub(crate) fn receipts_root(included: &[(SharedTransaction, Receipt)]) -> (B256, Bloom) {
+    let names = Names::of(included);
     let mut all = Bloom::ZERO;
-    let mut hashes = Hashes::default();
-    let root = ordered_trie_root_with_encoder(included, |(transaction, receipt), out| {
-        let bloom = hashes.bloom(&receipt.logs);
+    let root = ordered_root(included.len(), |at, out| {
+        let (transaction, receipt) = &included[at];
+        let bloom = names.bloom(at);
         all.accrue_bloom(&bloom);
         encode(transaction.envelope().tx_type(), receipt, &bloom, out);
     });
     (root, all)
 }
 
-/// The hashes of what the logs of a block name. Most name the same contract and event, and many the
-/// same accounts, and a hash takes longer than all else about a filter.
-#[derive(Default)]
-struct Hashes {
-    addresses: AddressMap<B256>,
-    topics: B256Map<B256>,
+/// What the logs of a block name: addresses and topics. Most name the same contract and event, and
+/// many the same accounts, so each is hashed once; and those side by side, since a hash takes
+/// longer than all else about a filter.
+struct Names {
+    hashes: Vec<B256>,
+    /// What the logs of all receipts name, one after the other, as places in `hashes`.
+    named: Vec<u32>,
+    /// Where those of each receipt end.
+    ends: Vec<usize>,
 }
 
-impl Hashes {
-    fn bloom(&mut self, logs: &[Log]) -> Bloom {
-        let mut bloom = Bloom::ZERO;
-        for log in logs {
-            let hash = self.addresses.entry(log.address).or_insert_with_key(|it| keccak256(it));
-            bloom.m3_2048_hashed(hash);
-            for topic in log.topics() {
-                bloom.m3_2048_hashed(
-                    self.topics.entry(*topic).or_insert_with_key(|it| keccak256(it)),
-                );
+impl Names {
+    fn of(included: &[(SharedTransaction, Receipt)]) -> Names {
+        let mut addresses: HashMap<Address, u32> = HashMap::default();
+        let mut topics: HashMap<B256, u32> = HashMap::default();
+        let mut distinct: Vec<&[u8]> = Vec::new();
+        let mut named = Vec::with_capacity(4 * included.len());
+        let mut ends = Vec::with_capacity(included.len());
+        for (_, receipt) in included {
+            for log in &receipt.logs {
+                let mut place = |name| {
+                    distinct.push(name);
+                    (distinct.len() - 1) as u32
+                };
+                let address = addresses.entry(log.address);
+                named.push(*address.or_insert_with(|| place(log.address.as_slice())));
+                for topic in log.topics() {
+                    let entry = topics.entry(*topic);
+                    named.push(*entry.or_insert_with(|| place(topic.as_slice())));
+                }
             }
+            ends.push(named.len());
+        }
+        let mut hashes = vec![B256::ZERO; distinct.len()];
+        keccak256_each(&distinct, &mut hashes);
+        Names { hashes, named, ends }
+    }
+
+    /// The filter of the logs of the receipt at this place.
+    fn bloom(&self, at: usize) -> Bloom {
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let mut bloom = Bloom::ZERO;
+        for &name in &self.named[begin..self.ends[at]] {
+            bloom.m3_2048_hashed(&self.hashes[name as usize]);
         }
         bloom
     }

@@ -4,16 +4,14 @@
 //! is its extra data: two shards that did the same still have different hashes. Without a state
 //! root it holds zero in its place.
 
-use std::sync::Arc;
-
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
 use alloy_primitives::{Address, B64, B256, Bytes, U256};
-use alloy_trie::{EMPTY_ROOT_HASH, root::ordered_trie_root_with_encoder};
+use alloy_trie::EMPTY_ROOT_HASH;
 use revm::primitives::hardfork::SpecId;
 
 use crate::{
-    block::{Block, receipt::receipts_root},
+    block::{Block, receipt::receipts_root, root::ordered_root},
     config::Rules,
     execute::{BlockContext, Executed},
 };
@@ -32,10 +30,9 @@ pub fn seal(
     let (receipts_root, logs_bloom) = receipts_root(&executed.included);
     let header = Header {
         state_root: state_root.unwrap_or(B256::ZERO),
-        transactions_root: ordered_trie_root_with_encoder(
-            &executed.included,
-            |(transaction, _), out| out.extend_from_slice(transaction.encoded()),
-        ),
+        transactions_root: ordered_root(executed.included.len(), |at, out| {
+            out.extend_from_slice(executed.included[at].0.encoded());
+        }),
         receipts_root,
         logs_bloom,
         gas_used: executed.gas_used,
@@ -49,7 +46,7 @@ pub fn seal(
         environment,
         transactions,
         receipts,
-        changes: Arc::new(executed.changes),
+        changes: executed.changes,
     }
 }
 

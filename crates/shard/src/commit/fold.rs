@@ -18,12 +18,17 @@ pub(crate) trait Beginning {
     fn has_node(&self, key: &[u8]) -> bool;
 }
 
-/// The changes of these records, in the order of tables and keys.
+/// The changes of these records after those of `first`, in the order of tables and keys.
 pub(crate) fn changes(
+    first: Vec<Change>,
     records: &[Record],
     genesis: &dyn Beginning,
 ) -> impl Iterator<Item = Change> + use<> {
-    let mut fold = Fold { entries: Vec::new(), genesis };
+    let entries = first.into_iter().map(|change| match change {
+        Change::Put { table, key, value } => Entry { table, key, value: Some(value) },
+        Change::Delete { table, key } => Entry { table, key, value: None },
+    });
+    let mut fold = Fold { entries: entries.collect(), genesis };
     for record in records {
         fold.record(record);
     }
@@ -85,6 +90,9 @@ impl Fold<'_> {
                 self.delete(Table::Pool, keys::hash(shard, *hash));
             }
             What::Block(new) => self.block(shard, new),
+            What::Traces { number, bytes } => {
+                self.put(Table::Traces, keys::number(shard, *number), bytes.to_vec());
+            }
         }
     }
 

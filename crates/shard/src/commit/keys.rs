@@ -28,7 +28,7 @@ pub(crate) fn slot(shard: ShardIndex, address: Address, slot: U256) -> Vec<u8> {
     key(shard, [address.as_slice(), &slot.to_be_bytes::<32>()])
 }
 
-/// Of Blocks, Changes and Traces.
+/// Of Blocks, Changes, Traces and Pruned.
 pub(crate) fn number(shard: ShardIndex, number: u64) -> Vec<u8> {
     key(shard, [&number.to_be_bytes()])
 }

@@ -21,6 +21,7 @@
 pub(crate) mod driver;
 pub(crate) mod fold;
 pub(crate) mod keys;
+pub(crate) mod prune;
 pub(crate) mod reads;
 mod reason;
 pub(crate) mod record;
@@ -43,7 +44,8 @@ use crate::{
     store::{Epoch, Store, StoreError},
 };
 use fold::Beginning;
-use record::Record;
+use prune::Cuts;
+use record::{Record, What};
 
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
 const BEHIND_MAX: u64 = 4;
@@ -88,6 +90,7 @@ pub(crate) struct Commit {
     checkpoint_bytes: u64,
     genesis: Arc<dyn Beginning + Send + Sync>,
     folded: Folded,
+    cuts: Cuts,
     clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
@@ -159,6 +162,7 @@ impl Commit {
         checkpoint_bytes: u64,
         genesis: Arc<dyn Beginning + Send + Sync>,
         folded: Folded,
+        cuts: Cuts,
         clock: Clock,
     ) -> Commit {
         let (state, changed, strand) = (Mutex::default(), Condvar::new(), OnceLock::new());
@@ -168,6 +172,7 @@ impl Commit {
             checkpoint_bytes,
             genesis,
             folded,
+            cuts,
             clock,
             state,
             changed,
@@ -385,8 +390,13 @@ impl Commit {
         folding.begun = true;
         let (epoch, records) = (folding.epoch, folding.records.clone());
         drop(state);
-        let mut changes = fold::changes(&records, &*self.genesis);
-        match self.store.fold(epoch, &mut changes) {
+        let blocks = records.iter().filter(|record| matches!(record.what, What::Block(_)));
+        let cuts = (self.cuts)(prune::portion(blocks.count() as u64));
+        let folded = prune::changes(&*self.store, &cuts).and_then(|pruned| {
+            let mut changes = fold::changes(pruned, &records, &*self.genesis);
+            self.store.fold(epoch, &mut changes)
+        });
+        match folded {
             Ok(()) => {
                 (self.folded)(epoch);
                 let mut state = self.state();

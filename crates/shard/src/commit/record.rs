@@ -7,6 +7,7 @@
 //!   DROPPED        hash: 32 | reason
 //!   BLOCK          number: 8 | body length: 4 | body | change set length: 4 | change set
 //!                  | trie nodes: count 4, then each: key length 2, key, value length 4, value
+//!   TRACES         number: 8 | call trees
 //! ```
 //!
 //! Numbers are big-endian, as in the tables' keys. A record says what happened; what becomes of it
@@ -27,6 +28,7 @@ const CREATED: u8 = 1;
 const ACCEPTED: u8 = 2;
 const DROPPED: u8 = 3;
 const BLOCK: u8 = 4;
+const TRACES: u8 = 5;
 
 /// Which shard, in keys and records: they are numbered in the order of their creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +57,8 @@ pub(crate) enum What {
     Dropped { hash: B256, reason: DropReason },
     /// It has one block more.
     Block(Arc<NewBlock>),
+    /// The call trees of a block before are kept.
+    Traces { number: u64, bytes: Bytes },
 }
 
 /// A block on its way to the disk, and then until it is in the tables.
@@ -63,20 +67,45 @@ pub(crate) struct NewBlock {
     pub(crate) block: Arc<Block>,
     /// Nodes of the state trie that it wrote or removed.
     pub(crate) nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Body and change set in bytes, made by the worker that made the block. Only the log needs
-    /// them, so they are gone after that: a whole epoch of blocks is in memory.
-    bytes: Mutex<Option<(Vec<u8>, Vec<u8>)>>,
+    /// Made by the worker that made the block. Only the log needs them, so the shard takes them back
+    /// after that: a whole epoch of blocks is in memory.
+    bytes: Mutex<Option<BlockBytes>>,
+}
+
+/// Body and change set in bytes, or room for those of another block: fresh memory costs more than
+/// what is written to it.
+#[derive(Debug, Default)]
+pub(crate) struct BlockBytes {
+    body: Vec<u8>,
+    changes: Vec<u8>,
+}
+
+impl BlockBytes {
+    fn of(mut self, block: &Block) -> BlockBytes {
+        self.body.clear();
+        self.changes.clear();
+        // Most blocks take less.
+        self.body.reserve(1_024 + block.transactions.len() * 384);
+        block.encode_into(&mut self.body);
+        block.changes.encode_into(&mut self.changes);
+        self
+    }
 }
 
 impl NewBlock {
-    pub(crate) fn new(block: Block, nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> NewBlock {
-        let bytes = Mutex::new(Some((block.encode(), block.changes.encode())));
+    /// Its bytes are written to `room`.
+    pub(crate) fn new(
+        block: Block,
+        nodes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        room: BlockBytes,
+    ) -> NewBlock {
+        let bytes = Mutex::new(Some(room.of(&block)));
         NewBlock { block: Arc::new(block), nodes, bytes }
     }
 
-    fn take_bytes(&self) -> (Vec<u8>, Vec<u8>) {
-        let taken = self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.unwrap_or_else(|| (self.block.encode(), self.block.changes.encode()))
+    /// The log has its bytes: there is room for those of another.
+    pub(crate) fn take_bytes(&self) -> Option<BlockBytes> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -110,11 +139,17 @@ impl Record {
                 into.extend_from_slice(hash.as_slice());
                 reason.encode(into);
             }
+            What::Traces { number, bytes } => {
+                head(TRACES);
+                into.extend_from_slice(&number.to_be_bytes());
+                into.extend_from_slice(bytes);
+            }
             What::Block(new) => {
                 head(BLOCK);
                 into.extend_from_slice(&new.block.number().to_be_bytes());
-                let (body, changes) = new.take_bytes();
-                for part in [&body, &changes] {
+                let mut bytes = new.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                let bytes = bytes.get_or_insert_with(|| BlockBytes::default().of(&new.block));
+                for part in [&bytes.body, &bytes.changes] {
                     length(into, part.len());
                     into.extend_from_slice(part);
                 }
@@ -149,6 +184,9 @@ impl Record {
                 reason: DropReason::decode(rest.all())
                     .ok_or_else(|| corrupt("no such reason for a drop"))?,
             },
+            TRACES => {
+                What::Traces { number: rest.u64()?, bytes: Bytes::copy_from_slice(rest.all()) }
+            }
             BLOCK => What::Block(Arc::new(block(&mut rest)?)),
             other => return Err(corrupt(&format!("a record of unknown kind {other}"))),
         };

@@ -30,7 +30,8 @@ fn commit_with(disk: &SimDisk, durability: Durability) -> Commit {
     let options = Options { salt: 1, ..Options::default() };
     let store = Arc::new(DiskStore::open(Arc::new(disk.clone()), options).unwrap());
     let (folded, clock) = (Box::new(|_| {}), Box::new(|| Duration::ZERO));
-    Commit::new(store, durability, 1, Arc::new(Nothing), folded, clock)
+    let cuts = Box::new(|_| Vec::new());
+    Commit::new(store, durability, 1, Arc::new(Nothing), folded, cuts, clock)
 }
 
 fn submit(commit: &Commit) {

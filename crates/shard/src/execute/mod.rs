@@ -46,7 +46,7 @@ pub struct Executed {
     pub dropped: Vec<(SharedTransaction, DropReason)>,
     /// Those for which the block had no room left. They stay in the pool.
     pub left: Vec<SharedTransaction>,
-    pub changes: ChangeSet,
+    pub changes: Arc<ChangeSet>,
     pub gas_used: u64,
     /// The hashes that BLOCKHASH has given out, in order of numbers: what re-execution needs.
     pub hashes_read: Vec<(u64, B256)>,

@@ -169,7 +169,7 @@ impl Executor {
         let state = machine.finalize();
         if !executed.included.is_empty() {
             let cache = &mut machine.ctx.journaled_state.database;
-            executed.changes = evm::changes(state, cache)?;
+            executed.changes = Arc::new(evm::changes(state, cache)?);
             executed.gas_used = room.gas_used;
             executed.hashes_read = cache.hashes_read();
             cache.apply(context.height, &executed.changes);

@@ -71,17 +71,25 @@ impl Index {
 
     /// To be called after each change of a line.
     pub(super) fn update(&mut self, sender: Address, line: &mut Line, terms: &Terms) {
+        self.update_ready(sender, line, terms);
         let (was, is) = (line.entry, self.entry_of(line, terms));
-        if was.ready != is.ready {
-            was.ready.map(|rank| self.ready.remove(&rank));
-            is.ready.map(|rank| self.ready.insert(rank, sender));
-        }
         if was.tail != is.tail {
             was.tail.map(|tail| self.tails.remove(&tail));
             is.tail.map(|tail| self.tails.insert(tail, sender));
         }
         self.pending = self.pending - was.pending + is.pending;
         line.entry = is;
+    }
+
+    /// The part of it that decides who is collected from next. The rest is to follow before anybody
+    /// else looks.
+    pub(super) fn update_ready(&mut self, sender: Address, line: &mut Line, terms: &Terms) {
+        let ready = self.ready_of(line, terms);
+        if line.entry.ready != ready {
+            line.entry.ready.map(|rank| self.ready.remove(&rank));
+            ready.map(|rank| self.ready.insert(rank, sender));
+            line.entry.ready = ready;
+        }
     }
 
     /// Makes everything anew that depends on prices.
@@ -102,17 +110,24 @@ impl Index {
 
     fn entry_of(&self, line: &Line, terms: &Terms) -> Entry {
         let pays = |pooled: &&Pooled| terms.pays(&pooled.transaction, self.base_fee);
-        let price = |pooled: &Pooled| pooled.transaction.gas_price(terms.base_fee(self.base_fee));
-        let ready = line.next().filter(pays).map(|pooled| match self.order {
-            PoolOrder::Price => (u128::MAX - price(pooled), pooled.arrival),
-            PoolOrder::Fifo => (0, pooled.arrival),
-        });
         let tail = line.last().filter(|(nonce, pooled)| {
             // What would be executed next stays, and so does what is being executed.
             !line.is_executing(*nonce) && (*nonce != line.next_nonce() || !pays(pooled))
         });
-        let tail = tail.map(|(_, pooled)| (price(pooled), Reverse(pooled.arrival)));
-        Entry { ready, tail, pending: line.pending() }
+        let tail = tail.map(|(_, pooled)| (self.price(pooled, terms), Reverse(pooled.arrival)));
+        Entry { tail, pending: line.pending(), ready: line.entry.ready }
+    }
+
+    fn ready_of(&self, line: &Line, terms: &Terms) -> Option<Rank> {
+        let next = line.next().filter(|pooled| terms.pays(&pooled.transaction, self.base_fee))?;
+        Some(match self.order {
+            PoolOrder::Price => (u128::MAX - self.price(next, terms), next.arrival),
+            PoolOrder::Fifo => (0, next.arrival),
+        })
+    }
+
+    fn price(&self, pooled: &Pooled, terms: &Terms) -> u128 {
+        pooled.transaction.gas_price(terms.base_fee(self.base_fee))
     }
 
     /// A transaction waits from now on, or again.

@@ -10,10 +10,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     time::Duration,
 };
 
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256};
 
 use super::{index::Entry, runs::Runs};
 use crate::transaction::SharedTransaction;
@@ -44,6 +45,8 @@ pub(super) struct Line {
     cost: U256,
     /// How the index knows this line.
     pub(super) entry: Entry,
+    /// The index does not know the line as it is, and is told at the end of the step.
+    pub(super) touched: bool,
 }
 
 impl Line {
@@ -57,6 +60,7 @@ impl Line {
             runs: Runs::default(),
             cost: U256::ZERO,
             entry: Entry::default(),
+            touched: false,
         }
     }
 
@@ -100,15 +104,20 @@ impl Line {
         assert!(before.is_none(), "nonce {nonce} was taken");
     }
 
-    /// Takes one out. If it was to be executed, what comes after it waits for another.
-    pub(super) fn remove(&mut self, nonce: u64) -> Option<Pooled> {
+    /// Takes one out, and says whether it was being executed: what comes after it waits for
+    /// another then.
+    pub(super) fn remove(&mut self, nonce: u64) -> Option<(Pooled, bool)> {
         let pooled = self.transactions.remove(&nonce)?;
         self.cost -= pooled.cost;
         self.runs.remove(nonce);
-        if self.executing.remove(&nonce) {
-            self.go_back_to(nonce);
+        Some((pooled, self.give_back(nonce)))
+    }
+
+    /// Notes that the index is to follow later, once, however often the line changes until then.
+    pub(super) fn touch(&mut self, sender: Address, touched: &mut Vec<Address>) {
+        if !mem::replace(&mut self.touched, true) {
+            touched.push(sender);
         }
-        Some(pooled)
     }
 
     /// The one that can be collected next, whatever its fee.

@@ -232,11 +232,12 @@ impl Pool {
     /// Takes a transaction out. A sender without any is forgotten.
     fn take(&mut self, sender: Address, nonce: u64) -> Option<SharedTransaction> {
         let line = self.lines.get_mut(&sender)?;
-        if line.is_executing(nonce) {
+        let (pooled, executing) = line.remove(nonce)?;
+        if executing {
             self.executing -= 1;
+        } else {
+            self.index.stops_waiting(&pooled);
         }
-        let pooled = line.remove(nonce)?;
-        self.index.stops_waiting(&pooled);
         self.index.update(sender, line, &self.terms);
         if line.is_empty() {
             self.lines.remove(&sender);

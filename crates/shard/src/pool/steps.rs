@@ -29,6 +29,7 @@ impl Pool {
     ) -> Vec<SharedTransaction> {
         self.set_base_fee(base_fee);
         let (mut batch, mut gas_left) = (Vec::new(), gas_limit);
+        let mut touched = Vec::new();
         while batch.len() < transactions_max
             && let Some(sender) = self.index.first_ready()
         {
@@ -43,21 +44,44 @@ impl Pool {
             self.index.stops_waiting(pooled);
             line.begin_next();
             self.executing += 1;
-            self.index.update(sender, line, &self.terms);
+            self.index.update_ready(sender, line, &self.terms);
+            line.touch(sender, &mut touched);
         }
+        self.settle_index(&touched);
         batch
+    }
+
+    /// Lines have changed: the index follows, once for each. A sender without any is forgotten.
+    fn settle_index(&mut self, touched: &[Address]) {
+        for sender in touched {
+            let line = self.lines.get_mut(sender).expect("it is forgotten here at the earliest");
+            line.touched = false;
+            self.index.update(*sender, line, &self.terms);
+            if line.is_empty() {
+                self.lines.remove(sender);
+            }
+        }
     }
 
     /// These are in a block that is committed: they leave. Then tell the accounts that the block has
     /// changed, with [`Pool::account_changed`], and after that give back what it had no room for:
     /// whether that can be paid for depends on the accounts. Unknown ones are passed over.
     pub fn included(&mut self, hashes: &[B256]) {
+        let mut touched = Vec::new();
         for hash in hashes {
-            let Some(&(sender, nonce)) = self.hashes.get(hash) else { continue };
+            let Some((sender, nonce)) = self.hashes.remove(hash) else { continue };
             let line = self.lines.get_mut(&sender).expect("it has a transaction");
             line.nonce_is(nonce + 1);
-            self.take(sender, nonce);
+            let (pooled, executing) = line.remove(nonce).expect("it has this transaction");
+            if executing {
+                self.executing -= 1;
+            } else {
+                self.index.stops_waiting(&pooled);
+            }
+            self.bytes -= pooled.transaction.encoded().len();
+            line.touch(sender, &mut touched);
         }
+        self.settle_index(&touched);
     }
 
     /// This one can never be included: it leaves. `None`: it is not in the pool.

@@ -18,6 +18,7 @@
 //! 5. A turn that finds nothing to do ends at once, and one that has used up its quantum yields.
 
 mod amend;
+mod traces;
 
 use std::{
     mem,
@@ -39,7 +40,7 @@ use super::{
 use crate::{
     amend::AmendError,
     block::{Block, seal},
-    commit::record::{NewBlock, Record, What},
+    commit::record::{BlockBytes, NewBlock, Record, What},
     config::Rules,
     environment::Environment,
     execute::{
@@ -77,6 +78,8 @@ pub(crate) struct ShardBody {
     worth: Worth,
     roots: Roots,
     amendments: Amendments,
+    /// Room for the bytes of the next block, while there is one block after the other.
+    room: Option<BlockBytes>,
     trouble: Trouble,
     /// Set while it backs off.
     timer: Option<Timer>,
@@ -123,6 +126,7 @@ impl ShardBody {
             worth: Worth::new(),
             roots: Roots::default(),
             amendments: Amendments::default(),
+            room: None,
             trouble: Trouble::default(),
             timer: None,
             over: false,
@@ -151,6 +155,7 @@ impl ShardBody {
                 }
             }
             if self.executed.is_none() && !self.execute(turn) {
+                self.room = None;
                 return Step::Pause;
             }
             self.commit();
@@ -283,7 +288,7 @@ impl ShardBody {
         let block = (!executed.included.is_empty()).then(|| {
             let block = seal(rules, self.inner.address, context, executed, state_root);
             self.parent = Parent { header: block.header.clone(), hash: block.hash };
-            Arc::new(NewBlock::new(block, nodes))
+            Arc::new(NewBlock::new(block, nodes, self.room.take().unwrap_or_default()))
         });
         // From here on the batch knows them.
         self.collected.clear();
@@ -352,9 +357,11 @@ impl ShardBody {
             batch.block.as_ref().map_or(Vec::new(), |new| follow(pool, &new.block))
         });
         if let Some(new) = &batch.block {
+            self.room = new.take_bytes();
             self.executor.committed(new.block.number());
             self.roots.committed(new.block.number());
             self.amendments.tell(|| Ok(new.block.clone()));
+            self.store_traces(&new.block);
         }
     }
 

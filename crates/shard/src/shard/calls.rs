@@ -7,7 +7,7 @@ use crate::{
     block::Block,
     execute::{BlockContext, ExecuteError, call::Calls},
     store::StoreError,
-    trace::{Trace, TraceRequest, Traces},
+    trace::{Trace, TraceRequest, Traces, stored},
     view::Position,
 };
 
@@ -55,11 +55,19 @@ impl Shard {
         Ok(Some(f(&Calls { rules, chain_id, reader: &reader, context: &context, gas_cap })))
     }
 
-    /// What happened inside a transaction of a block, by executing the block again up to it.
+    /// What happened inside a transaction of a block: from what is kept, or by executing the block
+    /// again up to it.
     ///
     /// # Errors
     /// If there is no such transaction, or the store can not be read.
     pub fn trace(&self, at: Position, request: &TraceRequest) -> Result<Trace, ExecuteError> {
+        if let TraceRequest::Calls(config) = request
+            && stored::answers(config)
+            && let Some(kept) = self.inner.view.traces(at.number)?
+            && let Some(frame) = stored::decode(&kept, at.index as usize)?
+        {
+            return Ok(Trace::Calls(Box::new(frame)));
+        }
         self.traced(at.number, |traces, block| {
             traces.transaction(block, at.index as usize, request)
         })

@@ -105,7 +105,7 @@ impl Shard {
     /// A block by its number; `None`: there is none yet.
     ///
     /// # Errors
-    /// If the store can not be read.
+    /// If the store can not be read, or the block was pruned.
     pub fn block(&self, number: u64) -> Result<Option<Arc<Block>>, StoreError> {
         self.inner.view.block(number)
     }
@@ -118,7 +118,7 @@ impl Shard {
         self.block_number(hash)?.map_or(Ok(None), |number| self.block(number))
     }
 
-    /// A block's number by its hash.
+    /// A block's number by its hash. One that was pruned is not found.
     ///
     /// # Errors
     /// If the store can not be read.
@@ -131,7 +131,8 @@ impl Shard {
         StateAt::latest(self.inner.view.clone())
     }
 
-    /// The state at the end of a block; `None`: there is no such block yet.
+    /// The state at the end of a block; `None`: there is no such block yet. Reading from it is an
+    /// error where what is needed for that was pruned.
     pub fn state_at(&self, number: u64) -> Option<StateAt> {
         (number <= self.tip().number()).then(|| StateAt::block(self.inner.view.clone(), number))
     }
@@ -147,7 +148,7 @@ impl Shard {
         Ok(self.state().account(sender)?.map_or(0, |account| account.nonce))
     }
 
-    /// A transaction of a block, with its receipt.
+    /// A transaction of a block, with its receipt. One whose block was pruned is not found.
     ///
     /// # Errors
     /// If the store can not be read.
@@ -156,7 +157,11 @@ impl Shard {
         hash: B256,
     ) -> Result<Option<(Position, SharedTransaction, Receipt)>, StoreError> {
         let Some(position) = self.inner.view.position(hash)? else { return Ok(None) };
-        let found = self.inner.view.transaction(position)?;
+        let found = match self.inner.view.transaction(position) {
+            // It was pruned since it was found.
+            Err(StoreError::Pruned { .. }) => None,
+            found => found?,
+        };
         Ok(found.map(|(transaction, receipt)| (position, transaction, receipt)))
     }
 

@@ -1,8 +1,11 @@
 //! What do all shards of a runtime have in common?
 
-use std::sync::{
-    Arc, RwLock, RwLockReadGuard, RwLockWriteGuard,
-    atomic::{AtomicBool, AtomicU64},
+use std::{
+    num::NonZeroU64,
+    sync::{
+        Arc, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use alloy_primitives::{Address, map::HashMap};
@@ -10,7 +13,7 @@ use kernel::{Handle, WorkerState};
 
 use super::{tickets::Tickets, time::Time};
 use crate::{
-    commit::{driver::Committer, reads::Reads},
+    commit::{driver::Committer, prune::Cut, reads::Reads},
     config::Config,
     environment::SharedEnvironment,
     events::{AcceptedEvent, BlockEvent, Hub},
@@ -90,6 +93,13 @@ impl Registry {
 
     pub(crate) fn all(&self) -> Vec<Arc<Inner>> {
         self.read().by_address.values().cloned().collect()
+    }
+
+    /// Which blocks are to go, so many at most. They are refused from now on.
+    pub(crate) fn cuts(&self, depth: NonZeroU64, mut most: u64) -> Vec<Cut> {
+        let mut all = self.all();
+        all.sort_by_key(|shard| shard.index);
+        all.iter().filter_map(|shard| shard.view.cut(depth, &mut most)).collect()
     }
 
     /// The tables hold this epoch: copies in memory can go.

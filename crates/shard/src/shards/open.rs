@@ -148,7 +148,7 @@ impl Shards {
         check_genesis(&*store, genesis.fingerprint())?;
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
-        let clock = runtime.clone();
+        let (clock, cut, depth) = (runtime.clone(), weak.clone(), config.prune_depth);
         let commit = Arc::new(Commit::new(
             store.clone(),
             config.durability,
@@ -158,6 +158,10 @@ impl Shards {
                 if let Some(registry) = weak.upgrade() {
                     registry.folded(epoch);
                 }
+            }),
+            Box::new(move |most| {
+                let registry = depth.and_then(|depth| Some((cut.upgrade()?, depth)));
+                registry.map_or(Vec::new(), |(registry, depth)| registry.cuts(depth, most))
             }),
             Box::new(move || clock.now()),
         ));
@@ -208,6 +212,9 @@ impl Shards {
             match &record.what {
                 What::Block(new) if new.block.number() > shard.view.tip().number() => {
                     shard.view.add(*epoch, new)?;
+                }
+                What::Traces { number, bytes } => {
+                    shard.view.add_traces(*epoch, *number, bytes.clone());
                 }
                 What::Dropped { hash, reason } => {
                     shard.view.drop_transactions(*epoch, [(*hash, reason.clone())]);
@@ -348,6 +355,7 @@ impl Found {
             What::Dropped { hash, .. } => {
                 waiting.remove(hash);
             }
+            What::Traces { .. } => {}
             What::Block(new) => {
                 for transaction in &new.block.transactions {
                     waiting.remove(&transaction.hash());

@@ -17,7 +17,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, map::HashMap};
 use revm::{Database, bytecode::Bytecode, primitives::KECCAK_EMPTY, state::AccountInfo};
 
 use crate::{
-    block::{Account, ChangeSet, SlotChange},
+    block::{Account, ChangeSet},
     execute::BlockContext,
     state::{StateReader, bytecode},
     store::StoreError,
@@ -30,8 +30,8 @@ pub struct Cache {
     accounts: HashMap<Address, Entry<Option<AccountInfo>>>,
     slots: HashMap<(Address, U256), Entry<U256>>,
     codes: HashMap<B256, Entry<Bytecode>>,
-    /// Slots written by blocks that are not committed, for those who want all of an account.
-    uncommitted: VecDeque<Written>,
+    /// What blocks have changed that are not committed, for those who want all slots of an account.
+    uncommitted: VecDeque<(u64, Arc<ChangeSet>)>,
     /// Hashes of blocks that may not be committed yet, by their height.
     own_hashes: BTreeMap<u64, B256>,
     /// The height up to which blocks are committed.
@@ -44,12 +44,6 @@ pub struct Cache {
     sweep_at: usize,
     /// The block that was being executed when some went.
     swept: u64,
-}
-
-/// The slots that a block has written, in order of addresses.
-struct Written {
-    height: u64,
-    accounts: Vec<(Address, Vec<SlotChange>)>,
 }
 
 struct Entry<T> {
@@ -108,12 +102,11 @@ impl Cache {
     }
 
     /// A block was executed that has changed this. It is not committed yet.
-    pub fn apply(&mut self, height: u64, changes: &ChangeSet) {
+    pub fn apply(&mut self, height: u64, changes: &Arc<ChangeSet>) {
         for (hash, code) in &changes.codes {
             let entry = Entry { value: bytecode(code.clone()), written: height, used: height };
             self.codes.insert(*hash, entry);
         }
-        let mut accounts = Vec::new();
         for change in &changes.accounts {
             if change.before != change.after {
                 let value = change.after.map(|account| self.info_at_hand(change.address, account));
@@ -124,18 +117,15 @@ impl Cache {
                 let entry = Entry { value: slot.after, written: height, used: height };
                 self.slots.insert((change.address, slot.slot), entry);
             }
-            if !change.slots.is_empty() {
-                accounts.push((change.address, change.slots.clone()));
-            }
         }
-        self.uncommitted.push_back(Written { height, accounts });
+        self.uncommitted.push_back((height, Arc::clone(changes)));
     }
 
     /// Blocks up to this height are committed, and the reader knows them.
     pub fn committed(&mut self, height: u64) {
         self.committed = self.committed.max(height);
         self.own_hashes = self.own_hashes.split_off(&(self.committed + 1));
-        while self.uncommitted.front().is_some_and(|written| written.height <= self.committed) {
+        while self.uncommitted.front().is_some_and(|(height, _)| *height <= self.committed) {
             self.uncommitted.pop_front();
         }
     }
@@ -372,11 +362,12 @@ impl StateReader for Cache {
 
     fn slots(&self, address: Address) -> Result<Vec<(U256, U256)>, StoreError> {
         let mut slots: BTreeMap<U256, U256> = self.reader.slots(address)?.into_iter().collect();
-        for Written { accounts, .. } in &self.uncommitted {
-            let Ok(at) = accounts.binary_search_by_key(&address, |(address, _)| *address) else {
+        for (_, changes) in &self.uncommitted {
+            let accounts = &changes.accounts;
+            let Ok(at) = accounts.binary_search_by_key(&address, |change| change.address) else {
                 continue;
             };
-            slots.extend(accounts[at].1.iter().map(|change| (change.slot, change.after)));
+            slots.extend(accounts[at].slots.iter().map(|change| (change.slot, change.after)));
         }
         slots.retain(|_, value| !value.is_zero());
         Ok(slots.into_iter().collect())

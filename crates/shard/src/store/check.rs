@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::{DiskStore, Epoch, Store, StoreError, Table};
+use crate::commit::prune;
 
 /// What a check has gone through without finding anything wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Checked {
 pub struct Statistics {
     /// One for each of [`Table::ALL`], in that order.
     pub tables: Vec<TableStatistics>,
+    /// Blocks of all shards that are not kept any more.
+    pub pruned_blocks: u64,
     /// Bytes of records that are in a log and not yet in the tables.
     pub log_bytes: u64,
     /// The last epoch whose records are in the tables.
@@ -76,8 +79,20 @@ impl DiskStore {
             Ok(TableStatistics { table, entries, bytes, overhead_bytes })
         };
         let counted: Result<Vec<_>, _> = Table::ALL.into_iter().map(of).collect();
+        let mut pruned_blocks = 0u64;
+        snapshot.scan(Table::Pruned, &[], &[u8::MAX; 5], &mut |key, value| {
+            let number = prune::pruned_value(value).filter(|_| key.len() == 4);
+            pruned_blocks = pruned_blocks.saturating_add(number.unwrap_or(0));
+            true
+        })?;
         let log = self.log();
         let (log_bytes, current) = (log.bytes(), log.current().epoch);
-        Ok(Statistics { tables: counted?, log_bytes, folded: self.folded(), current })
+        Ok(Statistics {
+            tables: counted?,
+            pruned_blocks,
+            log_bytes,
+            folded: self.folded(),
+            current,
+        })
     }
 }

@@ -61,13 +61,16 @@ pub enum Table {
     TrieNodes,
     /// index, number -> call trees
     Traces,
+    /// index -> the number up to which blocks are gone; index, number -> the hash of one of the last
+    /// of them
+    Pruned,
     /// what the store says of itself: schema version
     Meta,
 }
 
 impl Table {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Table; 15] = [
+    pub const ALL: [Table; 16] = [
         Table::Shards,
         Table::Accounts,
         Table::Storage,
@@ -82,6 +85,7 @@ impl Table {
         Table::Dropped,
         Table::TrieNodes,
         Table::Traces,
+        Table::Pruned,
         Table::Meta,
     ];
 
@@ -102,6 +106,7 @@ impl Table {
             Table::Dropped => "dropped",
             Table::TrieNodes => "trie-nodes",
             Table::Traces => "traces",
+            Table::Pruned => "pruned",
             Table::Meta => "meta",
         }
     }
@@ -214,6 +219,8 @@ pub enum StoreError {
     Foreign(String),
     /// A record is longer than the log takes. Nothing was written, and nothing has failed.
     TooLong { bytes: u64, max: u64 },
+    /// The block, or the state at its end, is not kept any more. `kept`: how many blocks are.
+    Pruned { number: u64, kept: u64 },
 }
 
 impl StoreError {
@@ -245,6 +252,9 @@ impl fmt::Display for StoreError {
             }
             StoreError::TooLong { bytes, max } => {
                 write!(f, "a record of {bytes} bytes is too long, at most {max} are taken")
+            }
+            StoreError::Pruned { number, kept } => {
+                write!(f, "block {number} was pruned: this node keeps the last {kept} blocks")
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::disk::{Disk, File};
 
 const NAME: &str = "tables.redb";
 /// Of the tables and of what they hold, records included.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 const FOLDING: &str = "folding into the tables";
 const READING: &str = "reading the tables";
 const SCHEMA_KEY: &[u8] = b"schema";
@@ -95,7 +95,16 @@ impl Tables {
         })?;
         match schema.map(u32::from_le_bytes) {
             Some(found) if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
-            Some(_) => Ok(()),
+            Some(SCHEMA) => Ok(()),
+            // What it lacks is made, and an older program refuses it from now on.
+            Some(_) => {
+                let folded = self.call(doing, || {
+                    let found = meta.get(FOLDED_KEY)?;
+                    Ok::<_, StorageError>(found.and_then(|bytes| bytes.value().try_into().ok()))
+                })?;
+                let folded = folded.ok_or_else(|| StoreError::Foreign(self.path.clone()))?;
+                self.fold(Epoch(u64::from_le_bytes(folded)), &mut std::iter::empty())
+            }
             None => Err(StoreError::Foreign(self.path.clone())),
         }
     }

@@ -4,6 +4,7 @@
 //! was executed; the limits that decided which transactions it holds are not looked at.
 
 mod request;
+pub(crate) mod stored;
 
 use std::{
     mem,

@@ -22,6 +22,8 @@ pub(super) struct Generation {
     pub(super) hashes: HashMap<B256, u64>,
     pub(super) transactions: HashMap<B256, (u64, u32)>,
     pub(super) dropped: HashMap<B256, DropReason>,
+    /// The call trees of blocks, of this epoch or the one before.
+    pub(super) traces: HashMap<u64, Bytes>,
     /// Nodes of the state trie; `None`: gone.
     pub(super) nodes: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
@@ -60,6 +62,7 @@ impl Generation {
             hashes: HashMap::default(),
             transactions: HashMap::default(),
             dropped: HashMap::default(),
+            traces: HashMap::default(),
             nodes: HashMap::default(),
         }
     }

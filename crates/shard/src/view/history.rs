@@ -32,57 +32,15 @@ impl StateAt {
 
 impl StateReader for StateAt {
     fn account(&self, address: Address) -> Result<Option<Account>, StoreError> {
-        let view = &self.view;
-        let recent = view.read();
-        if let Some(number) = self.past(&recent) {
-            let from = keys::account_at(view.shard, address, number + 1);
-            let key = keys::account(view.shard, address);
-            if let Some(value) = view.before(Table::AccountHistory, &from, &key)? {
-                return keys::read_account(&value).ok_or_else(|| corrupt("an account's history"));
-            }
-            for generation in &recent.generations {
-                let past = generation.accounts.get(&address);
-                if let Some(account) = past.and_then(|past| past.at(number)) {
-                    return Ok(account);
-                }
-            }
-        }
-        for generation in recent.generations.iter().rev() {
-            if let Some(past) = generation.accounts.get(&address) {
-                return Ok(past.last());
-            }
-        }
-        match view.value(Table::Accounts, &keys::account(view.shard, address))? {
-            Some(value) => keys::read_account(&value).ok_or_else(|| corrupt("an account")),
-            None => view.genesis.account(address),
-        }
+        let found = self.find_account(address)?;
+        self.refuse_pruned()?;
+        Ok(found)
     }
 
     fn storage(&self, address: Address, slot: U256) -> Result<U256, StoreError> {
-        let view = &self.view;
-        let recent = view.read();
-        let key = keys::slot(view.shard, address, slot);
-        if let Some(number) = self.past(&recent) {
-            let from = keys::slot_at(view.shard, address, slot, number + 1);
-            if let Some(value) = view.before(Table::StorageHistory, &from, &key)? {
-                return keys::read_slot(&value).ok_or_else(|| corrupt("a slot's history"));
-            }
-            for generation in &recent.generations {
-                let past = generation.slots.get(&(address, slot));
-                if let Some(value) = past.and_then(|past| past.at(number)) {
-                    return Ok(value);
-                }
-            }
-        }
-        for generation in recent.generations.iter().rev() {
-            if let Some(past) = generation.slots.get(&(address, slot)) {
-                return Ok(past.last());
-            }
-        }
-        match view.value(Table::Storage, &key)? {
-            Some(value) => keys::read_slot(&value).ok_or_else(|| corrupt("a slot")),
-            None => Ok(view.genesis.slot(address, slot)),
-        }
+        let found = self.find_slot(address, slot)?;
+        self.refuse_pruned()?;
+        Ok(found)
     }
 
     fn slots(&self, address: Address) -> Result<Vec<(U256, U256)>, StoreError> {
@@ -111,6 +69,7 @@ impl StateReader for StateAt {
                 slots.push((slot, value));
             }
         }
+        self.refuse_pruned()?;
         Ok(slots)
     }
 
@@ -129,11 +88,76 @@ impl StateReader for StateAt {
     }
 
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
-        Ok(self.view.block(number)?.map(|block| block.hash))
+        match self.view.block(number) {
+            Err(StoreError::Pruned { .. }) => self.view.pruned_hash(number),
+            found => Ok(found?.map(|block| block.hash)),
+        }
     }
 }
 
 impl StateAt {
+    fn find_account(&self, address: Address) -> Result<Option<Account>, StoreError> {
+        let view = &self.view;
+        let recent = view.read();
+        if let Some(number) = self.past(&recent) {
+            let from = keys::account_at(view.shard, address, number + 1);
+            let key = keys::account(view.shard, address);
+            if let Some(value) = view.before(Table::AccountHistory, &from, &key)? {
+                return keys::read_account(&value).ok_or_else(|| corrupt("an account's history"));
+            }
+            for generation in &recent.generations {
+                let past = generation.accounts.get(&address);
+                if let Some(account) = past.and_then(|past| past.at(number)) {
+                    return Ok(account);
+                }
+            }
+        }
+        for generation in recent.generations.iter().rev() {
+            if let Some(past) = generation.accounts.get(&address) {
+                return Ok(past.last());
+            }
+        }
+        match view.value(Table::Accounts, &keys::account(view.shard, address))? {
+            Some(value) => keys::read_account(&value).ok_or_else(|| corrupt("an account")),
+            None => view.genesis.account(address),
+        }
+    }
+
+    fn find_slot(&self, address: Address, slot: U256) -> Result<U256, StoreError> {
+        let view = &self.view;
+        let recent = view.read();
+        let key = keys::slot(view.shard, address, slot);
+        if let Some(number) = self.past(&recent) {
+            let from = keys::slot_at(view.shard, address, slot, number + 1);
+            if let Some(value) = view.before(Table::StorageHistory, &from, &key)? {
+                return keys::read_slot(&value).ok_or_else(|| corrupt("a slot's history"));
+            }
+            for generation in &recent.generations {
+                let past = generation.slots.get(&(address, slot));
+                if let Some(value) = past.and_then(|past| past.at(number)) {
+                    return Ok(value);
+                }
+            }
+        }
+        for generation in recent.generations.iter().rev() {
+            if let Some(past) = generation.slots.get(&(address, slot)) {
+                return Ok(past.last());
+            }
+        }
+        match view.value(Table::Storage, &key)? {
+            Some(value) => keys::read_slot(&value).ok_or_else(|| corrupt("a slot")),
+            None => Ok(view.genesis.slot(address, slot)),
+        }
+    }
+
+    /// Looked at after reading. What it was before the first block that is kept is still known.
+    fn refuse_pruned(&self) -> Result<(), StoreError> {
+        match self.number {
+            Some(number) if number < self.view.pruned() => Err(self.view.pruned_error(number)),
+            _ => Ok(()),
+        }
+    }
+
     /// The block that is asked for, if it is not the newest.
     fn past(&self, recent: &Recent) -> Option<u64> {
         self.number.filter(|&number| number < recent.tip.number())

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, RwLockReadGuard};
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 
 use super::{Recent, View};
 use crate::{
@@ -41,7 +41,10 @@ impl View {
         if number == 0 {
             return Ok(Some(self.first.clone()));
         }
-        Ok(self.block_in_tables(number)?.map(Arc::new))
+        let found = self.block_in_tables(number)?;
+        // Looked at after reading: what was read may be half gone.
+        self.refuse_pruned(&recent, number)?;
+        Ok(found.map(Arc::new))
     }
 
     pub(super) fn block_in_tables(&self, number: u64) -> Result<Option<Block>, StoreError> {
@@ -63,6 +66,7 @@ impl View {
             }
         }
         let changes = self.value(Table::Changes, &keys::number(self.shard, number))?;
+        self.refuse_pruned(&recent, number)?;
         let changes = changes.ok_or_else(|| corrupt("a block without its changes"))?;
         ChangeSet::decode(&changes).map(Arc::new)
     }
@@ -121,6 +125,9 @@ impl View {
             let read = |body: Body<'_>| Ok(Some((body.transaction(index)?, body.receipt(index)?)));
             found = Body::new(body).and_then(read);
         })?;
+        if matches!(found, Ok(None)) {
+            self.refuse_pruned(&self.read(), at.number)?;
+        }
         found
     }
 
@@ -146,6 +153,18 @@ impl View {
             Some(node) => Ok((!node.is_empty()).then_some(node)),
             None => Ok(self.genesis.node(key)),
         }
+    }
+
+    /// The call trees of a block, if they are kept.
+    pub(crate) fn traces(&self, number: u64) -> Result<Option<Bytes>, StoreError> {
+        let recent = self.read();
+        for generation in recent.generations.iter().rev() {
+            if let Some(traces) = generation.traces.get(&number) {
+                return Ok(Some(traces.clone()));
+            }
+        }
+        let value = self.value(Table::Traces, &keys::number(self.shard, number))?;
+        Ok(value.map(Bytes::from))
     }
 
     /// Why a transaction was dropped, if it was.

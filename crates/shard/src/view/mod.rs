@@ -17,10 +17,11 @@ mod generation;
 mod history;
 mod lookup;
 mod parts;
+mod pruned;
 
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64};
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes};
 
 use crate::{
     block::Block,
@@ -47,6 +48,8 @@ pub(crate) struct View {
     /// Block 0.
     first: Arc<Block>,
     recent: RwLock<Recent>,
+    /// Blocks up to this one are not kept.
+    pruned: AtomicU64,
 }
 
 struct Recent {
@@ -65,7 +68,7 @@ impl View {
     ) -> View {
         let first = Arc::new(genesis.block(address));
         let recent = RwLock::new(Recent { tip: first.clone(), generations: Vec::new() });
-        View { shard, tables, genesis, first, recent }
+        View { shard, tables, genesis, first, recent, pruned: AtomicU64::new(0) }
     }
 
     /// Of a shard whose folded blocks are in the tables. What the log holds is added after it.
@@ -76,6 +79,7 @@ impl View {
         genesis: Arc<GenesisState>,
     ) -> Result<View, StoreError> {
         let view = View::new(shard, address, tables, genesis);
+        view.read_pruned()?;
         if let Some(tip) = view.last_in_tables()? {
             view.write().tip = Arc::new(tip);
         }
@@ -86,10 +90,11 @@ impl View {
         // Heights are without gaps, so the last is where bisection ends.
         let exists =
             |number| self.tables.get(Table::Blocks, &keys::number(self.shard, number), &mut |_| {});
-        if !exists(1)? {
+        let first = self.pruned() + 1;
+        if !exists(first)? {
             return Ok(None);
         }
-        let (mut there, mut step) = (1u64, 1u64);
+        let (mut there, mut step) = (first, 1u64);
         while exists(there + step)? {
             there += step;
             step *= 2;
@@ -143,6 +148,11 @@ impl View {
         if dropped.peek().is_some() {
             self.write().generation(epoch).dropped.extend(dropped);
         }
+    }
+
+    /// The call trees of a block are kept.
+    pub(crate) fn add_traces(&self, epoch: Epoch, number: u64, bytes: Bytes) {
+        self.write().generation(epoch).traces.insert(number, bytes);
     }
 
     /// The tables hold all epochs up to this one.

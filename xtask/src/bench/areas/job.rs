@@ -31,6 +31,7 @@ pub(super) const AREA: Area = Area {
         "mimalloc",
     ],
     limit: Duration::from_secs(60),
+    prepare: None,
     plans: PLANS,
 };
 

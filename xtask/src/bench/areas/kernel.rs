@@ -28,6 +28,7 @@ pub(super) const AREA: Area = Area {
         "mimalloc",
     ],
     limit: Duration::from_secs(30),
+    prepare: None,
     plans: PLANS,
 };
 

@@ -4,17 +4,20 @@
 
 use std::time::Duration;
 
-use super::{foreign::Foreign, plan::Plan};
+use anyhow::Result;
+
+use super::{foreign::Foreign, nodes::Prepared, plan::Plan};
 
 mod job;
 mod kernel;
+mod node;
 mod process;
 mod shard;
 mod task;
 
 /// Everything there is.
 pub(super) const ALL: &[&Area] =
-    &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA, &shard::AREA];
+    &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA, &shard::AREA, &node::AREA];
 
 #[derive(Debug)]
 pub(super) struct Area {
@@ -33,6 +36,8 @@ pub(super) struct Area {
     pub(super) versions: &'static [&'static str],
     /// No run takes nearly as long; one that does hangs.
     pub(super) limit: Duration,
+    /// What must be there beside the measuring programs: whether peers are wanted is said.
+    pub(super) prepare: Option<fn(with_peers: bool) -> Result<Prepared>>,
     pub(super) plans: &'static [Plan],
 }
 

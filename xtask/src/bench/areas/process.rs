@@ -17,6 +17,7 @@ pub(super) const AREA: Area = Area {
     foreign: &[Foreign::Go, Foreign::Erlang],
     versions: &["tokio", "ractor", "kameo", "actix", "mimalloc"],
     limit: Duration::from_secs(60),
+    prepare: None,
     plans: PLANS,
 };
 

@@ -14,6 +14,7 @@ pub(super) const AREA: Area = Area {
     foreign: &[],
     versions: &["revm", "redb", "mimalloc"],
     limit: Duration::from_secs(300),
+    prepare: None,
     plans: PLANS,
 };
 

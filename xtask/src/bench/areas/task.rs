@@ -17,6 +17,7 @@ pub(super) const AREA: Area = Area {
     foreign: &[Foreign::Go, Foreign::Erlang],
     versions: &["wasmi", "wasmtime", "mimalloc"],
     limit: Duration::from_secs(60),
+    prepare: None,
     plans: PLANS,
 };
 

@@ -8,7 +8,7 @@ use shard::amend::Amendment;
 use super::{Number, allowed, amend};
 use crate::rpc::{
     error::RpcError,
-    method::{Answer, Call, Kind, Method, Param, Place, answer},
+    method::{Answer, Call, Kind, Method, Param, Place, Waited, answer},
 };
 
 const ADDRESS: Param = Param::required("address", Kind::Address);
@@ -21,7 +21,7 @@ const SLOT: &[Param] =
 const fn method(
     name: &'static str,
     params: &'static [Param],
-    run: fn(Call) -> std::pin::Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>,
+    run: fn(Call) -> Waited,
     about: &'static str,
 ) -> Method {
     Method::waiting(name, params, run, about).at(Place::OwnOnly)

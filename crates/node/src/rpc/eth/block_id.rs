@@ -27,7 +27,7 @@ pub(crate) fn number(shard: &Shard, id: Option<BlockId>) -> Result<u64, RpcError
 pub(crate) fn find(shard: &Shard, id: BlockId) -> Result<Option<u64>, RpcError> {
     let tip = || shard.tip().number();
     Ok(match id {
-        BlockId::Number(number) => Some(number_of(number, &tip)).filter(|number| *number <= tip()),
+        BlockId::Number(number) => Some(number_of(number, tip)).filter(|number| *number <= tip()),
         BlockId::Hash(hash) => shard.block_number(hash.block_hash)?,
     })
 }

@@ -13,7 +13,7 @@
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -92,7 +92,7 @@ struct Entry {
 
 enum What {
     Blocks { next: u64 },
-    Logs { filter: Filter, wanted: LogFilter, next: u64, last: Option<u64> },
+    Logs { filter: Box<Filter>, wanted: Arc<LogFilter>, next: u64, last: Option<u64> },
     Pending { accepted: Subscription<AcceptedEvent>, full: bool },
 }
 
@@ -100,7 +100,7 @@ enum What {
 enum Reading {
     Nothing,
     Hashes { from: u64, to: u64 },
-    Logs { wanted: LogFilter, from: u64, to: u64 },
+    Logs { wanted: Arc<LogFilter>, from: u64, to: u64 },
     Done(FilterChanges),
 }
 
@@ -181,9 +181,9 @@ impl Entry {
 
 fn new_logs(call: &mut Call) -> Result<Answer, RpcError> {
     let shard = call.shard()?;
-    let filter: Filter = call.args.required("filter")?;
+    let filter: Box<Filter> = call.args.required("filter")?;
     call.args.end()?;
-    let wanted = logs::wanted(&filter)?;
+    let wanted = Arc::new(logs::wanted(&filter)?);
     let tip = shard.tip().number();
     let (next, last) = match filter.block_option {
         FilterBlockOption::Range { from_block, to_block } => {

@@ -19,14 +19,14 @@ pub(crate) const METHODS: &[Method] = &[
     Method::here(
         "eth_chainId",
         &[],
-        |call| answer(&U64::from(call.shard()?.chain_id())),
+        |call| only_shard(call, Shard::chain_id),
         "The shard's chain id.",
     )
     .at(Place::OwnOnly),
     Method::here(
         "eth_blockNumber",
         &[],
-        |call| answer(&U64::from(call.shard()?.tip().number())),
+        |call| only_shard(call, |shard| shard.tip().number()),
         "The number of the newest block.",
     ),
     Method::here("eth_getBalance", &[ADDRESS, BLOCK], balance, "What an account owns, in wei."),
@@ -50,6 +50,12 @@ pub(crate) const METHODS: &[Method] = &[
         "An account's balance, nonce and code.",
     ),
 ];
+
+fn only_shard(call: &mut Call, number: fn(&Shard) -> u64) -> Result<Answer, RpcError> {
+    let shard = call.shard()?;
+    call.args.end()?;
+    answer(&U64::from(number(&shard)))
+}
 
 /// The state at the end of the block that is meant.
 pub(super) fn state(shard: &Shard, block: Option<BlockId>) -> Result<StateAt, RpcError> {

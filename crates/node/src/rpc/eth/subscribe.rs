@@ -51,7 +51,7 @@ pub(crate) struct Feed {
 
 enum News {
     Heads(Subscription<BlockEvent>),
-    Logs(Subscription<BlockEvent>, LogFilter),
+    Logs(Subscription<BlockEvent>, Box<LogFilter>),
     Pending(Subscription<AcceptedEvent>, bool),
     /// This node is never behind, so there is nothing to tell.
     Syncing,
@@ -85,7 +85,7 @@ fn begin(call: &mut Call) -> Result<Feed, RpcError> {
             let filter: Option<Filter> = call.args.optional("filter")?;
             let wanted = logs::wanted(&filter.unwrap_or_default())?;
             let interest = Interest { shard, logs: Some(wanted.clone()) };
-            News::Logs(shards.subscribe(room, interest), wanted)
+            News::Logs(shards.subscribe(room, interest), Box::new(wanted))
         }
         Ok(SubscriptionKind::NewPendingTransactions) => {
             let full = call.args.optional("full")?.unwrap_or(false);

@@ -53,7 +53,7 @@ pub(crate) const METHODS: &[Method] = &[
 
 /// Where a transaction was found.
 enum Found {
-    InBlock(Included),
+    InBlock(Box<Included>),
     InPool(SharedTransaction),
 }
 
@@ -68,13 +68,13 @@ impl Found {
 
 fn find(shard: &Shard, hash: B256) -> Result<Option<Found>, RpcError> {
     if let Some(included) = shard.included(hash)? {
-        return Ok(Some(Found::InBlock(included)));
+        return Ok(Some(Found::InBlock(Box::new(included))));
     }
     if let Some(pooled) = shard.pooled(hash) {
         return Ok(Some(Found::InPool(pooled)));
     }
     // It may have left the pool for a block between the two looks.
-    Ok(shard.included(hash)?.map(Found::InBlock))
+    Ok(shard.included(hash)?.map(|included| Found::InBlock(Box::new(included))))
 }
 
 fn found(call: &mut Call) -> Result<Option<Found>, RpcError> {

@@ -1,5 +1,7 @@
 //! Do blocks have the roots that Ethereum would give them, and do their bytes come back?
 
+use std::sync::Arc;
+
 use alloy_consensus::proofs::{calculate_receipt_root, calculate_transaction_root};
 use alloy_primitives::{Bloom, keccak256, map::HashMap};
 

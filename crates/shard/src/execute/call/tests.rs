@@ -8,6 +8,7 @@ use revm::bytecode::opcode as op;
 use super::*;
 use crate::{
     execute::testing::*,
+    store::StoreError,
     trace::{TraceRequest, trace_call},
 };
 

@@ -59,9 +59,9 @@ pub(crate) fn call_error(error: EVMError<StoreError>) -> CallError {
         InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
             format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}")
         }
-        InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor, gas_limit } => format!(
-            "insufficient gas for floor data gas cost: have {gas_limit}, want {gas_floor}"
-        ),
+        InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor, gas_limit } => {
+            format!("insufficient gas for floor data gas cost: have {gas_limit}, want {gas_floor}")
+        }
         InvalidTransaction::CreateInitCodeSizeLimit => "max initcode size exceeded".to_owned(),
         other => other.to_string(),
     })

@@ -270,7 +270,7 @@ impl Frontier {
         executed.dropped.extend(self.panicked);
         // A block without transactions has changed nothing.
         if !executed.included.is_empty() {
-            executed.changes = self.net.into_changes();
+            executed.changes = Arc::new(self.net.into_changes());
             executed.gas_used = room.gas_used;
             executed.hashes_read = self.hashes.into_iter().collect();
         }

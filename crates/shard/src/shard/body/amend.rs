@@ -100,7 +100,7 @@ impl ShardBody {
         let context = self.context(&core.environment.get());
         let state = StateAt::latest(self.inner.view.clone());
         let system = self.system_changes(&context, &state)?;
-        let changes = resolve(amendment, undo, &system, &state)?;
+        let changes = Arc::new(resolve(amendment, undo, &system, &state)?);
         let (mut state_root, mut nodes) = (None, Vec::new());
         if rules.state_root {
             let (view, parent) = (&self.inner.view, self.parent.header.state_root);
@@ -121,7 +121,8 @@ impl ShardBody {
         };
         let block = seal(rules, self.inner.address, &context, executed, state_root);
         self.parent = Parent { header: block.header.clone(), hash: block.hash };
-        let block = Some(Arc::new(NewBlock::new(block, nodes)));
+        let block =
+            Some(Arc::new(NewBlock::new(block, nodes, self.room.take().unwrap_or_default())));
         self.executed = Some(Batch { block, dropped: Vec::new() });
         Ok(true)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    block::{AccountChange, genesis_changes},
+    block::{AccountChange, SlotChange, genesis_changes},
     config::Rules,
     execute::testing::*,
 };
@@ -92,7 +92,7 @@ fn what_is_asked_for_in_each_block_stays_when_the_rest_goes() {
 fn what_is_not_committed_is_never_evicted_and_what_is_may_be() {
     let (mut cache, _) = cache(10);
     cache.begin(&context(1));
-    cache.apply(1, &slots_written(TOKEN, 0..200, 9));
+    cache.apply(1, &Arc::new(slots_written(TOKEN, 0..200, 9)));
     for height in 2..=5 {
         cache.begin(&context(height));
         for slot in 0..200 {
@@ -115,7 +115,7 @@ fn what_is_not_committed_is_never_evicted_and_what_is_may_be() {
 fn clearing_forgets_uncommitted_blocks() {
     let (mut cache, maps) = cache(100);
     cache.begin(&context(1));
-    cache.apply(1, &slots_written(TOKEN, 0..3, 9));
+    cache.apply(1, &Arc::new(slots_written(TOKEN, 0..3, 9)));
     cache.clear();
     assert!(cache.is_empty());
     assert_eq!(Database::storage(&mut cache, TOKEN, U256::ZERO).unwrap(), U256::ZERO);
@@ -132,6 +132,7 @@ fn all_slots_of_an_account_are_those_of_the_store_with_uncommitted_ones_on_top()
     changes.accounts[0].after = maps.account_of(TOKEN);
     let (gone, had) = before[0];
     changes.accounts[0].slots.push(SlotChange { slot: gone, before: had, after: U256::ZERO });
+    let changes = Arc::new(changes);
     cache.apply(1, &changes);
     let mut expected = before.clone();
     expected.remove(0);
@@ -151,7 +152,7 @@ fn an_account_that_is_gone_is_gone_before_it_is_committed() {
     let before = cache.account(REVERTER).unwrap();
     assert!(before.is_some());
     let change = AccountChange { address: REVERTER, before, after: None, slots: Vec::new() };
-    cache.apply(1, &ChangeSet { accounts: vec![change], codes: Vec::new() });
+    cache.apply(1, &Arc::new(ChangeSet { accounts: vec![change], codes: Vec::new() }));
     assert_eq!(cache.basic(REVERTER).unwrap(), None);
 }
 
@@ -165,7 +166,7 @@ fn code_of_an_uncommitted_block_is_at_hand() {
         &genesis(&[(at, transient()), (Address::repeat_byte(0x32), transient())]),
     );
     cache.begin(&context(1));
-    cache.apply(1, &created);
+    cache.apply(1, &Arc::new(created));
     cache.begin(&context(2));
     let info = cache.basic(at).unwrap().unwrap();
     assert_eq!(info.code.unwrap().original_bytes(), transient());

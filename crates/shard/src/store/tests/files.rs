@@ -99,7 +99,34 @@ fn tables_of_another_program_are_foreign_and_newer_ones_say_so() {
         meta.insert(b"schema".as_slice(), [9, 0, 0, 0].as_slice()).expect("there is room");
     });
     disk.put(TABLES, newer);
-    assert_eq!(open(&disk).err(), Some(StoreError::Newer { found: 9, known: 1 }));
+    assert_eq!(open(&disk).err(), Some(StoreError::Newer { found: 9, known: 2 }));
+}
+
+#[test]
+fn tables_of_an_older_program_get_what_they_lack_and_keep_what_they_have() {
+    let bytes = |name: &'static str| TableDefinition::<&[u8], &[u8]>::new(name);
+    let older = redb_file(|transaction| {
+        for table in Table::ALL.into_iter().filter(|table| *table != Table::Pruned) {
+            drop(transaction.open_table(bytes(table.name())).expect("it is new"));
+        }
+        let mut meta = transaction.open_table(bytes("meta")).expect("it is there");
+        meta.insert(b"schema".as_slice(), [1, 0, 0, 0].as_slice()).expect("there is room");
+        meta.insert(b"folded".as_slice(), [0; 8].as_slice()).expect("there is room");
+        let mut codes = transaction.open_table(bytes("codes")).expect("it is there");
+        codes.insert(b"key".as_slice(), b"kept".as_slice()).expect("there is room");
+    });
+    let disk = SimDisk::new(1);
+    disk.put(TABLES, older);
+    for _ in 0..2 {
+        let store = open(&disk).expect("older files can be opened");
+        let mut schema = Vec::new();
+        let read = &mut |value: &[u8]| schema = value.to_vec();
+        assert!(store.get(Table::Meta, b"schema", read).expect("the disk is healthy"));
+        assert_eq!(schema, [2, 0, 0, 0]);
+        let kept = store.get(Table::Codes, b"key", &mut |value| assert_eq!(value, b"kept"));
+        assert!(kept.expect("the disk is healthy"));
+        assert!(!store.get(Table::Pruned, b"key", &mut |_| {}).expect("the table is there"));
+    }
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! How are call trees kept with a block?
+//!
+//! When the block is committed it is executed again, on the state before it, whoever has executed it
+//! first. So nobody waits for its trees; and after a crash between the two they are made on demand,
+//! like those of other blocks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use alloy_primitives::Bytes;
+use alloy_rpc_types_trace::geth::CallConfig;
+
+use super::ShardBody;
+use crate::{
+    block::Block,
+    commit::record::{Record, What},
+    config,
+    trace::{Trace, TraceRequest, Traces, stored},
+    view::StateAt,
+};
+
+impl ShardBody {
+    /// Keeps the call trees of a block that is committed, if they are to be kept. Before the next
+    /// block is: so they are in the log before it, and in the tables before this one is pruned.
+    pub(super) fn store_traces(&self, block: &Block) {
+        let core = &self.inner.core;
+        if core.config.traces == config::Traces::OnDemand || block.transactions.is_empty() {
+            return;
+        }
+        // A fault here is no reason to stop: the trees can be asked for later.
+        let made = catch_unwind(AssertUnwindSafe(|| self.trees(block)));
+        let Some(bytes) = made.ok().flatten() else { return };
+        let (number, inner) = (block.number(), self.inner.clone());
+        let what = What::Traces { number, bytes: bytes.clone() };
+        let done = move |result| {
+            if let Ok(epoch) = result {
+                inner.view.add_traces(epoch, number, bytes);
+            }
+        };
+        core.committer.submit(vec![Record { shard: self.inner.index, what }], Box::new(done));
+    }
+
+    fn trees(&self, block: &Block) -> Option<Bytes> {
+        let (rules, chain_id) = (&self.inner.core.config.rules, self.inner.chain_id);
+        let before = StateAt::block(self.inner.view.clone(), block.number() - 1);
+        let traces = Traces { rules, chain_id, before: &before };
+        let all = traces.block(block, &TraceRequest::Calls(CallConfig::default())).ok()?;
+        let frame = |trace| if let Trace::Calls(frame) = trace { Some(*frame) } else { None };
+        let frames: Option<Vec<_>> = all.into_iter().map(frame).collect();
+        stored::encode(&frames?).map(Bytes::from)
+    }
+}

@@ -1,0 +1,67 @@
+//! The nodes that `bench node` measures: ours is built, anvil comes from npm.
+
+use std::{ffi::OsString, path::PathBuf, process::Command};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{shell, tools};
+
+/// Pinned: a number is worth what its version is known.
+const ANVIL: &str = "@foundry-rs/anvil";
+
+/// What the measuring programs are told, and what the reader should know.
+pub(super) struct Prepared {
+    pub(super) environment: Vec<(&'static str, OsString)>,
+    pub(super) versions: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn prepare(with_peers: bool) -> Result<Prepared> {
+    shell::run(shell::cargo(["build", "--release", "--quiet", "--package", "shiftwork-cli"]))?;
+    let ours = shell::target_dir().join("release/shiftwork");
+    let mut prepared = Prepared {
+        environment: vec![("SHIFTWORK_BENCH_NODE", ours.into())],
+        versions: Vec::new(),
+        notes: Vec::new(),
+    };
+    if with_peers {
+        match anvil() {
+            Ok((program, version)) => {
+                prepared.environment.push(("SHIFTWORK_BENCH_ANVIL", program.into()));
+                prepared.versions.push(version);
+            }
+            Err(error) => prepared.notes.push(format!("without anvil: {error:#}")),
+        }
+    }
+    Ok(prepared)
+}
+
+/// Where anvil is, installed below the target directory if it is not there, and its version.
+fn anvil() -> Result<(PathBuf, String)> {
+    let dir = shell::target_dir().join("bench/anvil");
+    let program = dir.join("node_modules/.bin/anvil");
+    if !program.exists() {
+        let npm = tools::program_or_package("npm", "npm")?;
+        std::fs::create_dir_all(&dir)?;
+        let mut install = Command::new(npm);
+        install.args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"]).arg(&dir);
+        install.arg(ANVIL);
+        shell::run(install)?;
+    }
+    let native = native(&dir)?;
+    let output = Command::new(&native).arg("--version").output().context("anvil does not run")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.lines().next().unwrap_or_default().replace(" Version:", "");
+    Ok((native, version))
+}
+
+/// The program itself: a script before it would be measured too, and would have to be ended apart.
+fn native(dir: &std::path::Path) -> Result<PathBuf> {
+    let scope = dir.join("node_modules/@foundry-rs");
+    let entries = std::fs::read_dir(&scope).context("npm has brought no anvil")?.flatten();
+    let mut programs = entries.map(|entry| entry.path().join("bin/anvil"));
+    match programs.find(|path| path.is_file()) {
+        Some(program) => Ok(program),
+        None => bail!("npm has brought no anvil for this machine"),
+    }
+}
