@@ -57,6 +57,7 @@ function isEmpty({ balance, nonce, code, storage }) {
 
 /** Words of geth's, and revm's for the same. */
 const SAME_FAILURE = {
+  'contract address collision': 'CreateCollision',
   'write protection': 'StateChangeDuringStaticCall',
 };
 
@@ -183,6 +184,6 @@ function kind(error) {
     'nonce too low', 'already known', 'underpriced', 'insufficient funds', 'intrinsic gas too low', 'chain id',
     'gas limit',
   ];
-  const message = error?.message.toLowerCase() ?? '';
+  const message = error?.message.toLowerCase().replaceAll('_', ' ') ?? '';
   return kinds.find((kind) => message.includes(kind)) ?? message;
 }
