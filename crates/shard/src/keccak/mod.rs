@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn messages_of_every_length_have_the_hash_that_they_have_alone() {
-        let bytes: Vec<u8> = (0..1_000u32).map(|n| (n * n >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..1_000u32).map(|n| ((n * n) >> 3) as u8).collect();
         let all: Vec<&[u8]> = (0..=600).map(|len| &bytes[len / 2..len / 2 + len]).collect();
         check(&all);
     }

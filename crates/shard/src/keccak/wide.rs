@@ -3,7 +3,7 @@
 //! Eight lanes with AVX-512, four with AVX2, otherwise one message after the other. A value of
 //! [`Eight`] or [`Four`] is the proof that the processor can do it.
 
-use std::arch::x86_64::*;
+use std::{arch::x86_64::*, mem::transmute};
 
 use alloy_primitives::{B256, keccak256};
 
@@ -127,12 +127,12 @@ impl<const N: usize> States<N> {
     }
 }
 
-/// The permutation, on words of the type `$word` with its operations.
+/// The permutation, on words of the type `$word` with so many lanes and its operations.
 macro_rules! permutation {
-    ($states:ident, $word:ty, $($operations:ident)::+) => {{
+    ($states:ident, $word:ty, $lanes:literal, $($operations:ident)::+) => {{
         use $($operations)::+::{chi, rotate, splat, xor, xor3};
         // SAFETY: both are 25 times as many bytes, and any bytes are a value of either.
-        let mut a: [$word; 25] = unsafe { std::mem::transmute($states.0) };
+        let mut a = unsafe { transmute::<[[u64; $lanes]; 25], [$word; 25]>($states.0) };
         for constant in ROUNDS {
             // Theta.
             let mut c = [a[0]; 5];
@@ -189,7 +189,7 @@ macro_rules! permutation {
             a[0] = xor(a[0], splat(constant));
         }
         // SAFETY: as above.
-        $states.0 = unsafe { std::mem::transmute(a) };
+        $states.0 = unsafe { transmute::<[$word; 25], [[u64; $lanes]; 25]>(a) };
     }};
 }
 
@@ -210,7 +210,7 @@ impl Eight {
 
 #[target_feature(enable = "avx512f")]
 fn permute_eight(states: &mut States<8>) {
-    permutation!(states, __m512i, self::eight);
+    permutation!(states, __m512i, 8, self::eight);
 }
 
 mod eight {
@@ -265,7 +265,7 @@ impl Four {
 
 #[target_feature(enable = "avx2")]
 fn permute_four(states: &mut States<4>) {
-    permutation!(states, __m256i, self::four);
+    permutation!(states, __m256i, 4, self::four);
 }
 
 mod four {
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn four_lanes_give_the_hashes_of_one() {
         let Some(four) = Four::detect() else { return };
-        let bytes: Vec<u8> = (0..1_000u32).map(|n| (n * n >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..1_000u32).map(|n| ((n * n) >> 3) as u8).collect();
         let messages: Vec<&[u8]> = (0..600).map(|len| &bytes[..len]).collect();
         let mut hashes = vec![B256::ZERO; messages.len()];
         in_groups::<4>(&messages, &mut hashes, |states| four.permute(states));
