@@ -213,7 +213,7 @@ fn unix_time() -> u64 {
 
 fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {
     let Storage::Directory(directory) = storage else { return Ok(Arc::new(MemoryStore::new())) };
-    let disk = OsDisk::open(directory).map_err(|why| StartError::Store(why.into()))?;
+    let disk = OsDisk::open(directory).map_err(StartError::Store)?;
     let store = DiskStore::open(Arc::new(disk), Options::default());
     Ok(Arc::new(store.map_err(StartError::Store)?))
 }
