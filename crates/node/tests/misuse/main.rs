@@ -1,5 +1,7 @@
 //! Does a node stay well whatever is sent to it?
 
+#![allow(clippy::disallowed_methods, reason = "clients are threads of their own")]
+
 #[path = "../common/mod.rs"]
 mod common;
 
