@@ -10,8 +10,9 @@ use super::{
         Shape::{Flag, List, Number, Value},
     },
     parse::{
-        count, durability, duration, ether, number, show_durability, show_duration, show_ether,
-        show_size, size, some_duration, switch, workers,
+        count, durability, duration, ether, number, prune, show_durability, show_duration,
+        show_ether, show_prune, show_size, show_traces, size, some_duration, switch, traces,
+        workers,
     },
 };
 
@@ -91,6 +92,24 @@ pub(crate) const SETTINGS: &[Setting] = &[
         |when: &_| show_durability(*when),
         "When a transaction is acknowledged: sync (it is on disk), batch=10ms (written, on disk by \
          then), none (written)"
+    ),
+    setting!(
+        DATA,
+        "prune",
+        Value("BLOCKS"),
+        settings.shards.prune_depth,
+        prune,
+        |depth: &_| show_prune(*depth),
+        "How many blocks of a shard are kept: a number, or never to keep all"
+    ),
+    setting!(
+        DATA,
+        "traces",
+        Value("HOW"),
+        settings.shards.traces,
+        traces,
+        |traces: &_| show_traces(*traces),
+        "Call trees: on-demand (by executing the block again), stored (kept with each block)"
     ),
     time!(
         DATA,

@@ -1,9 +1,14 @@
 //! How are values written: durations, sizes, amounts of ether?
 
-use std::{fmt::Display, num::NonZeroUsize, str::FromStr, time::Duration};
+use std::{
+    fmt::Display,
+    num::{NonZeroU64, NonZeroUsize},
+    str::FromStr,
+    time::Duration,
+};
 
 use alloy_primitives::U256;
-use shard::config::Durability;
+use shard::config::{Durability, Traces};
 
 const WEI_DIGITS: usize = 18;
 
@@ -155,6 +160,36 @@ pub(crate) fn show_durability(durability: Durability) -> String {
     }
 }
 
+/// How many blocks are kept.
+pub(crate) fn prune(text: &str) -> Result<Option<NonZeroU64>, String> {
+    match text {
+        "never" => Ok(None),
+        _ => count::<u64>(text).map(NonZeroU64::new),
+    }
+}
+
+/// As [`prune`] reads it.
+pub(crate) fn show_prune(depth: Option<NonZeroU64>) -> String {
+    depth.map_or("never".to_owned(), |depth| depth.to_string())
+}
+
+/// Whether call trees are kept.
+pub(crate) fn traces(text: &str) -> Result<Traces, String> {
+    match text {
+        "on-demand" => Ok(Traces::OnDemand),
+        "stored" => Ok(Traces::Stored),
+        _ => Err(format!("`{text}` is neither on-demand nor stored")),
+    }
+}
+
+/// As [`traces`] reads it.
+pub(crate) fn show_traces(traces: Traces) -> String {
+    match traces {
+        Traces::OnDemand => "on-demand".to_owned(),
+        Traces::Stored => "stored".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +245,16 @@ mod tests {
         for bad in ["", "batch", "batch=", "batch=0s", "batch=10", "fast"] {
             assert!(durability(bad).is_err(), "{bad:?} was taken");
         }
+    }
+
+    #[test]
+    fn what_is_kept_is_shown_as_it_is_read() {
+        for text in ["never", "1", "100000"] {
+            assert_eq!(show_prune(prune(text).unwrap()), text);
+        }
+        for text in ["on-demand", "stored"] {
+            assert_eq!(show_traces(traces(text).unwrap()), text);
+        }
+        assert!(prune("0").is_err() && prune("all").is_err() && traces("yes").is_err());
     }
 }
