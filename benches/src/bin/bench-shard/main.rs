@@ -7,6 +7,7 @@
     reason = "a measurement reads the real clock and plays the outside world with real threads"
 )]
 
+mod growth;
 mod latency;
 mod ours;
 mod reads;
@@ -42,6 +43,7 @@ fn find(workload: &str) -> Option<Measure> {
         "accounts_100" | "accounts_10000" | "accounts_1000000" => throughput::accounts,
         "parallel_swapapart" | "parallel_swap" => throughput::parallel,
         "latency_1" | "latency_64" | "blocks_1" | "blocks_64" => latency::latency,
+        "growth_1000" | "growth_10000" | "growth_100000" | "growth_1000000" => growth::growth,
         "reads" => reads::reads,
         "reopen" => reads::reopen,
         _ => return None,

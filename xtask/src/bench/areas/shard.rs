@@ -31,6 +31,25 @@ const fn rate(workload: &'static str, results: &'static [&'static str], quick: u
     Plan { better: Better::Larger, ..shard(workload, results, quick) }
 }
 
+/// A chain of so many blocks: what one costs at its end, reads anywhere in it, opening it again.
+macro_rules! growth {
+    ($workload:literal, $quick:literal) => {
+        Plan {
+            rounds_max: 1,
+            ..shard(
+                $workload,
+                &[
+                    concat!($workload, "_each"),
+                    concat!($workload, "_block"),
+                    concat!($workload, "_receipt"),
+                    concat!($workload, "_reopen"),
+                ],
+                $quick,
+            )
+        }
+    };
+}
+
 macro_rules! at_most {
     ($max:expr) => {
         |_, _| Target { max: Some($max), ..NONE }
@@ -77,6 +96,10 @@ const PLANS: &[Plan] = &[
     shard("latency_64", &["latency_64_p50", "latency_64_p99"], 6_400),
     rate("blocks_1", &["blocks_1"], 2_000),
     rate("blocks_64", &["blocks_64"], 6_400),
+    growth!("growth_1000", 1_000),
+    growth!("growth_10000", 2_000),
+    growth!("growth_100000", 5_000),
+    growth!("growth_1000000", 10_000),
     shard("reads", &["reads_balance", "reads_receipt", "reads_balance_past"], 20_000),
     Plan { target: at_most!(1_000.0), ..shard("reopen", &["reopen"], 20_000) },
 ];
