@@ -51,8 +51,12 @@ async function newest(base) {
 
 /** Waits until transactions see that block, and compares all they see with it. */
 async function seen(shard, block) {
-  await until(`block ${block.number} in the shard`, async () => (await shard.look()).number === block.number);
-  const { chainId, ...record } = await shard.record();
+  const { chainId, ...record } = await until(`block ${block.number} in the shard`, async () => {
+    const record = await shard.record();
+    return record.number === block.number && record;
+  });
+  // A call sees what the newest transaction has seen.
+  assert.equal((await shard.look()).number, block.number);
   assert.equal(chainId, BigInt(shard.chainId));
   const { timestamp, ...rest } = { ...record, coinbase: record.coinbase.toLowerCase() };
   const { timestamp: wanted, ...others } = block;
