@@ -7,12 +7,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forbidden } from './support/compare.mjs';
-import { ask, freshAddress, hasShards, rpc, startAnvil, startNode, until } from './support/node.mjs';
+import { ask, batch, freshAddress, hasShards, rpc, startAnvil, startNode, until } from './support/node.mjs';
 import { Random } from './support/random.mjs';
 import { Scenario } from './support/scenario.mjs';
 
 const SEEDS = process.env.SHIFTWORK_SEED ? [BigInt(process.env.SHIFTWORK_SEED)] : [1n, 2n, 3n];
-const STEPS = Number(process.env.SHIFTWORK_TRANSACTIONS ?? 100);
+const STEPS = Number(process.env.SHIFTWORK_TRANSACTIONS ?? 80);
 const CHAIN_ID = 31337;
 const BASE_FEE = 1_000_000_000;
 const COINBASE = '0x0000000000000000000000000000000000000000';
@@ -58,6 +58,7 @@ function isEmpty({ balance, nonce, code, storage }) {
 /** Words of geth's, and revm's for the same. */
 const SAME_FAILURE = {
   'contract address collision': 'CreateCollision',
+  'stack underflow': 'StackUnderflow',
   'write protection': 'StateChangeDuringStaticCall',
 };
 
@@ -69,7 +70,7 @@ const ANVIL = [
 const NODE = ['--hardfork', 'osaka', '--shared-chain-id', '--chain-id', `${CHAIN_ID}`, '--block-gas-limit', '30000000'];
 
 for (const seed of SEEDS) {
-  test(`${STEPS} steps from seed ${seed}`, { timeout: 120_000 }, async () => {
+  test(`${STEPS} steps from seed ${seed}`, { timeout: 100_000 }, async () => {
     const [node, anvil] = await Promise.all([hasShards ? startNode(...NODE) : startAnvil(...ANVIL), startAnvil(...ANVIL)]);
     try {
       const pair = new Pair(node.shard(freshAddress()), anvil.url);
@@ -168,13 +169,15 @@ class Pair {
     await this.same('structLogs', 'debug_traceTransaction', hash, {});
     const state = await this.same('prestate', 'debug_traceTransaction', hash, { tracer: 'prestateTracer' });
     const accounts = new Set([sender, to, ours.contractAddress, COINBASE, ...Object.keys(state)].filter(Boolean));
-    await Promise.all([...accounts].flatMap((address) => [
-      this.same(`balance of ${address}`, 'eth_getBalance', address, 'latest'),
-      this.same(`nonce of ${address}`, 'eth_getTransactionCount', address, 'latest'),
-      this.same(`code of ${address}`, 'eth_getCode', address, 'latest'),
-      ...Object.keys(state[address]?.storage ?? {}).map((slot) =>
-        this.same(`slot ${slot} of ${address}`, 'eth_getStorageAt', address, slot, 'latest')),
-    ]));
+    const questions = [...accounts].flatMap((address) => [
+      ['eth_getBalance', address, 'latest'],
+      ['eth_getTransactionCount', address, 'latest'],
+      ['eth_getCode', address, 'latest'],
+      ...Object.keys(state[address]?.storage ?? {}).map((slot) => ['eth_getStorageAt', address, slot, 'latest']),
+    ]);
+    const answers = await Promise.all([this.ours, this.theirs].map((url) => batch(url, questions)));
+    questions.forEach(([method, ...params], index) =>
+      this.equal(`${method} ${params}`, answers[0][index], answers[1][index]));
   }
 }
 

@@ -102,14 +102,25 @@ export async function freePort() {
   return port;
 }
 
-/** An answer of any kind: `{ result }` or `{ error }`. */
-export async function ask(url, method, ...params) {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-  });
+async function post(url, body) {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
   return response.json();
+}
+
+/** An answer of any kind: `{ result }` or `{ error }`. */
+export function ask(url, method, ...params) {
+  return post(url, { jsonrpc: '2.0', id: 1, method, params });
+}
+
+/** The answers to many questions `[method, ...params]`, 100 at a time, in the order of the questions. */
+export async function batch(url, questions) {
+  const answers = [];
+  for (let at = 0; at < questions.length; at += 100) {
+    const some = questions.slice(at, at + 100);
+    answers.push(...await post(url, some.map(([method, ...params], id) => ({ jsonrpc: '2.0', id: at + id, method, params }))));
+  }
+  return answers.sort((a, b) => a.id - b.id);
 }
 
 /** The result, or an exception that says what was answered. */
