@@ -1,7 +1,7 @@
 //! `cargo xtask clients`: do the tools that people use work against the node, unchanged?
 //!
 //! ```text
-//!   tests/clients ── copied to ──▶ target/clients ◀── npm ci, pip install
+//!   tests/clients ── copied to ──▶ target/clients ◀── npm, pip
 //!                                        │
 //!   shiftwork, built ──── SHIFTWORK ──▶ suites ◀── ANVIL ── anvil, from npm
 //! ```
