@@ -3,6 +3,8 @@
 //! Only the last value of a key is written, and keys go in their order: that is what makes a fold
 //! cheap where a commit with random keys would not be.
 
+use std::mem;
+
 use alloy_primitives::{Address, U256};
 
 use super::{
@@ -33,22 +35,49 @@ pub(crate) fn changes(
         fold.record(record);
     }
     let mut entries = fold.entries;
-    // A stable sort: of equal keys the last is the newest.
-    entries.sort_by(|a, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
-    let mut entries = entries.into_iter().peekable();
+    let mut order = in_order(&entries).into_iter().peekable();
     std::iter::from_fn(move || {
-        let mut entry = entries.next()?;
-        while let Some(newer) =
-            entries.next_if(|next| next.table == entry.table && next.key == entry.key)
-        {
-            entry = newer;
+        let mut at = order.next()?;
+        let same = |a: u32, b: u32| {
+            let (a, b) = (&entries[a as usize], &entries[b as usize]);
+            (a.table, &a.key) == (b.table, &b.key)
+        };
+        while let Some(newer) = order.next_if(|&next| same(at, next)) {
+            at = newer;
         }
-        let Entry { table, key, value } = entry;
-        Some(match value {
+        let Entry { table, key, value } = &mut entries[at as usize];
+        let (table, key) = (*table, mem::take(key));
+        Some(match value.take() {
             Some(value) => Change::Put { table, key, value },
             None => Change::Delete { table, key },
         })
     })
+}
+
+/// The places of entries in the order of tables and keys, and of equal keys the newest last.
+///
+/// There are a million, and each key is somewhere in memory: what is compared first is put side by
+/// side with the place, and nearly always decides.
+fn in_order(entries: &[Entry]) -> Vec<u32> {
+    let begins = |(at, entry): (u32, &Entry)| {
+        let (mut begin, len) = ([0; 28], entry.key.len().min(27));
+        begin[0] = entry.table as u8;
+        begin[1..=len].copy_from_slice(&entry.key[..len]);
+        let (first, rest) = begin.split_at(16);
+        let (second, third) = rest.split_at(8);
+        (
+            u128::from_be_bytes(first.try_into().expect("sixteen bytes were taken")),
+            u64::from_be_bytes(second.try_into().expect("eight bytes were taken")),
+            u32::from_be_bytes(third.try_into().expect("four bytes are left")),
+            at,
+        )
+    };
+    let mut order: Vec<_> = (0..).zip(entries).map(begins).collect();
+    order.sort_unstable_by(|a, b| {
+        let keys = || entries[a.3 as usize].key.cmp(&entries[b.3 as usize].key);
+        (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)).then_with(keys).then(a.3.cmp(&b.3))
+    });
+    order.into_iter().map(|(.., at)| at).collect()
 }
 
 struct Entry {
@@ -140,5 +169,30 @@ impl Fold<'_> {
                 None => self.delete(Table::TrieNodes, own),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_go_in_order_of_tables_and_keys_and_the_newest_of_equals_last() {
+        let mut seed = 1u64;
+        let mut draw = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        let tables = [Table::Accounts, Table::Storage, Table::Pool];
+        let mut entry = || Entry {
+            table: tables[draw(3) as usize],
+            // Many begin alike, beyond what is compared first too.
+            key: [vec![0; draw(30) as usize], vec![draw(2) as u8; draw(4) as usize]].concat(),
+            value: None,
+        };
+        let entries: Vec<Entry> = (0..5_000).map(|_| entry()).collect();
+        let mut expected: Vec<u32> = (0..5_000).collect();
+        expected.sort_by_key(|&at| (entries[at as usize].table, &entries[at as usize].key));
+        assert_eq!(in_order(&entries), expected);
     }
 }
