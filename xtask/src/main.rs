@@ -52,6 +52,8 @@ enum Command {
     Soak(soak::Options),
     /// cast, forge, viem, ethers and web3.py against the node; installs them into target/clients
     Clients(clients::Options),
+    /// Writes docs/rpc.md anew from what the node answers
+    RpcDocs,
     /// Strangers' bytes: mutated inputs for as long as one likes
     Fuzz(fuzz::Options),
     /// Benchmarks of an area, side by side with its peers: bench <AREA> [--json FILE] [--quick]
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Clients(options) => clients::run(&options),
+        Command::RpcDocs => clients::rpc_docs(),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Bench { arguments } => bench::run(&arguments),
     };

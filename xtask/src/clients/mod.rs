@@ -27,7 +27,8 @@ const LIMIT: Duration = Duration::from_secs(6 * 60);
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// The suites: what one calls them, and the file.
-const SUITES: [(&str, &str); 7] = [
+const SUITES: [(&str, &str); 8] = [
+    ("first-steps", "first_steps.test.mjs"),
     ("cast", "cast.test.mjs"),
     ("forge", "forge.test.mjs"),
     ("viem", "viem.test.mjs"),
@@ -39,7 +40,7 @@ const SUITES: [(&str, &str); 7] = [
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only this suite: cast, forge, viem, ethers, web3py, base-chain or differential
+    /// Only this suite: first-steps, cast, forge, viem, ethers, web3py, base-chain or differential
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Run the suites of clients against anvil, to see whether they are right
@@ -71,6 +72,13 @@ pub(crate) fn all(steps: &mut Steps) {
     suites(steps, &options);
 }
 
+/// Has the test that compares the reference of methods write it instead.
+pub(crate) fn rpc_docs() -> Result<()> {
+    let mut test = shell::cargo(["test", "--package", "shiftwork-node", "--test", "reference"]);
+    test.env("SHIFTWORK_WRITE_REFERENCE", "1");
+    shell::run(test)
+}
+
 fn suites(steps: &mut Steps, options: &Options) {
     let home = shell::target_dir().join("clients");
     let mut tools = Vec::new();
@@ -90,12 +98,13 @@ fn suites(steps: &mut Steps, options: &Options) {
         if options.only.as_deref().is_some_and(|only| only != name) {
             continue;
         }
-        if options.against_anvil && ["base-chain", "differential"].contains(&name) {
-            steps.skip(&format!("clients: {name}"), "it compares anvil with a node");
+        if options.against_anvil && ["first-steps", "base-chain", "differential"].contains(&name) {
+            steps.skip(&format!("clients: {name}"), "it is about a node");
             continue;
         }
         let mut command = suite(&home, file, &tools);
         if options.against_anvil {
+            command.env("GUIDE", shell::root().join("docs/node.md"));
             command.env("SHIFTWORK", "anvil");
         }
         if let Some(seed) = options.seed {
@@ -117,6 +126,7 @@ fn suite(home: &Path, file: &str, tools: &[(&str, PathBuf)]) -> Command {
         node
     };
     command.current_dir(home).arg(file);
+    command.env("GUIDE", shell::root().join("docs/node.md"));
     command.env("SHIFTWORK", shell::target_dir().join("debug/shiftwork"));
     command.envs(tools.iter().map(|(name, path)| (name, path)));
     command
