@@ -70,7 +70,7 @@ const ANVIL = [
 const NODE = ['--hardfork', 'osaka', '--shared-chain-id', '--chain-id', `${CHAIN_ID}`, '--block-gas-limit', '30000000'];
 
 for (const seed of SEEDS) {
-  test(`${STEPS} steps from seed ${seed}`, { timeout: 100_000 }, async () => {
+  test(`${STEPS} steps from seed ${seed}`, { timeout: 300_000 }, async () => {
     const [node, anvil] = await Promise.all([hasShards ? startNode(...NODE) : startAnvil(...ANVIL), startAnvil(...ANVIL)]);
     try {
       const pair = new Pair(node.shard(freshAddress()), anvil.url);

@@ -41,13 +41,13 @@ fn masked(page: &str) -> String {
     let mut masked = String::new();
     let mut in_number = false;
     for c in page.chars() {
-        let hex = c.is_ascii_hexdigit() && (in_number || c.is_ascii_digit());
-        if hex && !in_number {
-            masked.push('#');
-        } else if !hex && !(in_number && c == 'x') {
+        let digit = c.is_ascii_digit() || (in_number && (c.is_ascii_hexdigit() || c == 'x'));
+        if !digit {
             masked.push(c);
+        } else if !in_number {
+            masked.push('#');
         }
-        in_number = hex || (in_number && c == 'x');
+        in_number = digit;
     }
     masked
 }
@@ -112,7 +112,8 @@ impl Examples {
         };
         write!(page, "\n{place}\n").unwrap();
         let params = self.params(method);
-        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method.name, "params": params });
+        let name = method.name;
+        let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{name}","params":{params}}}"#);
         let endpoint = if at_shard { path(MARKET) } else { "/".to_owned() };
         let answer = self.answer(&endpoint, method.name, params);
         let text = serde_json::to_string_pretty(&answer).unwrap();
@@ -131,11 +132,20 @@ impl Examples {
             self.subscription = answer.clone();
             return answer;
         }
+        self.settle();
         let answer = result(self.node.address(), endpoint, name, params);
         if ["eth_sendTransaction", "eth_sendRawTransaction"].contains(&name) {
             common::included(&self.node, MARKET, &answer);
         }
         answer
+    }
+
+    /// Waits until the shard has put away its last block, so that nothing shows it half done.
+    fn settle(&self) {
+        let status = || result(self.node.address(), &path(MARKET), "shard_status", json!([]));
+        while status()["state"] != "idle" {
+            std::thread::yield_now();
+        }
     }
 
     fn params(&mut self, method: &Method) -> Value {
@@ -166,6 +176,7 @@ impl Examples {
             "anvil_mine" | "hardhat_mine" => json!(["0x2"]),
             "trace_call" => json!([call, ["trace"]]),
             "shard_chainId" => json!([MARKET]),
+            "shard_getStateUpdate" => json!(["0x1"]),
             _ => {
                 let required = method.params.iter().filter(|param| !param.optional);
                 required
