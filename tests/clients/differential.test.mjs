@@ -58,6 +58,7 @@ function isEmpty({ balance, nonce, code, storage }) {
 /** Words of geth's, and revm's for the same. */
 const SAME_FAILURE = {
   'contract address collision': 'CreateCollision',
+  'invalid opcode': 'NotActivated',
   'stack underflow': 'StackUnderflow',
   'write protection': 'StateChangeDuringStaticCall',
 };
