@@ -11,6 +11,7 @@ mod parse;
 pub(crate) mod paths;
 mod signals;
 mod source;
+mod words;
 
 pub(crate) use command_line::{ABOUT, Options};
 

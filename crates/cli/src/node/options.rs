@@ -3,7 +3,6 @@
 use shard::identity::BaseChainId;
 
 use super::{
-    chosen::Chosen,
     log::{self, LogFormat},
     option::{
         Setting,
@@ -13,6 +12,10 @@ use super::{
         count, durability, duration, ether, number, prune, show_durability, show_duration,
         show_ether, show_prune, show_size, show_traces, size, some_duration, switch, traces,
         workers,
+    },
+    words::{
+        address, chain_id, list, order, own, path, set_fork, show_fork, show_list, show_order,
+        show_path, text,
     },
 };
 
@@ -521,88 +524,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
 ];
 
-fn text(value: &impl ToString) -> String {
-    value.to_string()
-}
-
-fn own(text: &str) -> Result<String, String> {
-    Ok(text.to_owned())
-}
-
-fn path(text: &str) -> Result<Option<std::path::PathBuf>, String> {
-    Ok((!text.is_empty()).then(|| text.into()))
-}
-
-fn show_path(path: &Option<std::path::PathBuf>) -> String {
-    path.as_ref().map_or(String::new(), |path| path.display().to_string())
-}
-
-fn list(text: &str) -> Result<Vec<String>, String> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    Ok(parts.map(str::to_owned).collect())
-}
-
-fn show_list(parts: &[String]) -> String {
-    parts.join(",")
-}
-
-fn address(text: &str) -> Result<std::net::IpAddr, String> {
-    match text {
-        "localhost" => Ok(std::net::Ipv4Addr::LOCALHOST.into()),
-        _ => text.parse().map_err(|_| {
-            format!("`{text}` is no IP address: give one like 127.0.0.1, 0.0.0.0 or ::1")
-        }),
-    }
-}
-
-fn chain_id(text: &str) -> Result<BaseChainId, String> {
-    BaseChainId::new(number(text)?).ok_or_else(|| {
-        let largest = BaseChainId::END - 1;
-        format!("a base chain id is from 1 to {largest}, so that those of shards stay below 2^53")
-    })
-}
-
-fn order(text: &str) -> Result<shard::config::PoolOrder, String> {
-    match text {
-        "price" => Ok(shard::config::PoolOrder::Price),
-        "fifo" => Ok(shard::config::PoolOrder::Fifo),
-        _ => Err(format!("`{text}` is neither price nor fifo")),
-    }
-}
-
-fn show_order(order: &shard::config::PoolOrder) -> String {
-    match order {
-        shard::config::PoolOrder::Price => "price".to_owned(),
-        shard::config::PoolOrder::Fifo => "fifo".to_owned(),
-    }
-}
-
-const FORKS: [&str; 6] = ["london", "paris", "shanghai", "cancun", "prague", "osaka"];
-
-fn set_fork(chosen: &mut Chosen, text: &str) -> Result<(), String> {
-    let wrong = || format!("`{text}` is no hard fork: give one of {}", FORKS.join(", "));
-    let lower = text.to_ascii_lowercase();
-    let name = match lower.as_str() {
-        "paris" | "merge" => "Merge".to_owned(),
-        name if FORKS.contains(&name) => name[..1].to_ascii_uppercase() + &name[1..],
-        _ => return Err(wrong()),
-    };
-    chosen.settings.shards.rules.fork = name.parse().map_err(|_| wrong())?;
-    Ok(())
-}
-
-fn show_fork(name: &str) -> String {
-    match name.to_ascii_lowercase().as_str() {
-        "merge" => "paris".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::*;
+    use super::{super::chosen::Chosen, *};
 
     #[test]
     fn what_is_shown_is_taken_and_shown_the_same() {
@@ -619,16 +545,5 @@ mod tests {
     fn names_are_unique_also_as_variables() {
         let names: BTreeSet<String> = SETTINGS.iter().map(Setting::variable).collect();
         assert_eq!(names.len(), SETTINGS.len());
-    }
-
-    #[test]
-    fn every_fork_that_is_named_is_known() {
-        for fork in FORKS {
-            let mut chosen = Chosen::default();
-            set_fork(&mut chosen, fork).unwrap();
-            assert_eq!(show_fork(&format!("{:?}", chosen.settings.shards.rules.fork)), fork);
-        }
-        assert!(set_fork(&mut Chosen::default(), "frontier").is_err());
-        assert!(set_fork(&mut Chosen::default(), "ü").is_err());
     }
 }
