@@ -24,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) shards: Shards,
     /// Where questions are answered that take a while.
     pub(crate) queries: Handle,
+    /// How much may wait there.
+    pub(crate) room: Room,
     /// Where shards take their turns.
     pub(crate) workers: Handle,
     pub(crate) metrics: Arc<Metrics>,
@@ -37,6 +39,26 @@ pub(crate) struct Context {
     pub(crate) subscriptions: Arc<Semaphore>,
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
+}
+
+/// How many jobs of each kind may be in the line of the workers at once. Whoever finds no room waits
+/// outside, where a request that is given up goes with its arguments.
+pub(crate) struct Room {
+    questions: Arc<Semaphore>,
+    /// Apart, so that transactions do not wait behind calls that take long.
+    sends: Arc<Semaphore>,
+}
+
+impl Room {
+    pub(crate) fn new(workers: usize) -> Room {
+        // Enough that no worker waits for the next one.
+        const QUESTIONS: usize = 4;
+        const SENDS: usize = 64;
+        Room {
+            questions: Arc::new(Semaphore::new(QUESTIONS * workers)),
+            sends: Arc::new(Semaphore::new(SENDS * workers)),
+        }
+    }
 }
 
 /// Which path a request came by.
@@ -97,14 +119,41 @@ impl Context {
         self.shards.get(address).ok_or_else(|| RpcError::shard_not_found(address))
     }
 
-    /// Runs what takes a while on a worker.
+    /// Runs what takes a while on a worker. If nobody waits for it any more when its turn comes, it
+    /// is not run.
     pub(crate) async fn compute<R: Send + 'static>(
         self: &Arc<Context>,
         run: impl FnOnce(&Context) -> R + Send + 'static,
     ) -> Result<R, RpcError> {
+        let asker = Arc::new(());
+        let left = Arc::downgrade(&asker);
+        let unless_left = move |context: &Context| left.upgrade().map(|_| run(context));
+        let done = self.on_worker(&self.room.questions, unless_left).await?;
+        drop(asker);
+        Ok(done.expect("the asker is still here"))
+    }
+
+    /// The same for what is sent: once it is in line, it counts.
+    pub(crate) async fn accept<R: Send + 'static>(
+        self: &Arc<Context>,
+        run: impl FnOnce(&Context) -> R + Send + 'static,
+    ) -> Result<R, RpcError> {
+        self.on_worker(&self.room.sends, run).await
+    }
+
+    async fn on_worker<R: Send + 'static>(
+        self: &Arc<Context>,
+        room: &Arc<Semaphore>,
+        run: impl FnOnce(&Context) -> R + Send + 'static,
+    ) -> Result<R, RpcError> {
+        let permit = room.clone().acquire_owned().await.map_err(|_| RpcError::stopping())?;
         let context = self.clone();
-        let running =
-            self.queries.compute(move |_| run(&context)).map_err(|_| RpcError::stopping())?;
+        let running = self.queries.compute(move |_| {
+            // Given back when the job is done, not when somebody stops waiting for it.
+            let _permit = permit;
+            run(&context)
+        });
+        let running = running.map_err(|_| RpcError::stopping())?;
         running.await.map_err(|error| RpcError::internal(&error))
     }
 }

@@ -23,7 +23,7 @@ use shard::{
 use crate::{
     accounts::{AccountsError, DevAccount},
     base_chain::{BaseChainError, BaseChainStatus, Listener, Listening},
-    context::Context,
+    context::{Context, Room},
     dev::Dev,
     ended::Ended,
     metrics::{Metrics, store::TimedStore},
@@ -94,6 +94,7 @@ impl Node {
         let context = Arc::new(Context {
             shards,
             queries: runtimes.queries.handle().clone(),
+            room: Room::new(runtimes.queries.worker_count()),
             workers: runtimes.shards.handle().clone(),
             metrics,
             stopping: AtomicBool::new(false),

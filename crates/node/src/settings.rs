@@ -70,12 +70,15 @@ impl Default for Http {
     }
 }
 
+/// No answer is longer, whatever is chosen.
+pub const ANSWER_BYTES_MAX: usize = 100_000_000;
+
 /// What a stranger may send, and how long it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a request.
     pub body_bytes: u32,
-    /// Bytes of an answer.
+    /// Bytes of an answer, [`ANSWER_BYTES_MAX`] at most.
     pub answer_bytes: u32,
     /// Requests in a batch.
     pub batch_items: u32,

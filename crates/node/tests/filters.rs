@@ -66,6 +66,15 @@ fn more_logs_than_an_answer_holds_come_with_the_next_one() {
 }
 
 #[test]
+fn logs_of_one_block_come_together_however_many_an_answer_holds() {
+    let node = start_with_logger(|settings| settings.limits.logs = 0);
+    let id = ask(&node, "eth_newFilter", json!([{}]));
+    log(&node, MARKET, 0, [1, 0]);
+    assert_eq!(changes(&node, &id)[0]["topics"][0], word(1));
+    assert_eq!(changes(&node, &id), json!([]));
+}
+
+#[test]
 fn a_filter_for_pending_transactions_gives_what_was_accepted() {
     let node = start(|_| {});
     let hashes = ask(&node, "eth_newPendingTransactionFilter", json!([]));

@@ -29,6 +29,21 @@ fn a_method_of_a_shard_is_reached_at_the_root_with_the_address_first() {
 }
 
 #[test]
+fn a_shard_is_made_on_purpose_by_whoever_runs_the_node_only() {
+    let create = |node: &node::Node| call(node.address(), "/", "shard_create", json!([MARKET]));
+    let closed = start(|settings| settings.shards.strict = true);
+    assert!(error(&create(&closed), -32_601).contains("--admin-api"));
+    let node = start(|settings| {
+        settings.shards.strict = true;
+        settings.admin_api = true;
+    });
+    let height = || call(node.address(), &path(MARKET), "eth_blockNumber", json!([]));
+    assert!(error(&height(), -32_602).contains("shard not found"));
+    assert_eq!(create(&node)["result"]["height"], "0x0");
+    assert_eq!(height()["result"], "0x0");
+}
+
+#[test]
 fn who_asks_at_the_root_by_a_shards_names_is_told_where_to_go() {
     let node = start(|_| {});
     let ask = |method: &str| error(&call(node.address(), "/", method, json!([])), -32_601);

@@ -67,7 +67,7 @@ pub(super) fn head(result: &Value) -> Result<Head, BaseChainError> {
         base_fee: block.optional("baseFeePerGas", quantity)?,
         prevrandao: block.optional("mixHash", hash)?,
         beneficiary: block.optional("miner", address)?,
-        excess_blob_gas: block.optional("excessBlobGas", quantity)?,
+        excess_blob_gas: block.optional("excessBlobGas", blob_gas)?,
         parent_beacon_block_root: block.optional("parentBeaconBlockRoot", hash)?,
     })
 }
@@ -85,6 +85,14 @@ pub(super) fn quantity(value: &Value) -> Option<u64> {
         }
         _ => None,
     }
+}
+
+/// The blob fee grows by e with each few millions of it: above this it would not fit any number, and
+/// the virtual machine would never have it computed. No chain is near.
+const EXCESS_BLOB_GAS_MAX: u64 = 150_000_000;
+
+fn blob_gas(value: &Value) -> Option<u64> {
+    quantity(value).filter(|gas| *gas <= EXCESS_BLOB_GAS_MAX)
 }
 
 fn hash(value: &Value) -> Option<B256> {

@@ -256,6 +256,7 @@ fn nonsense_is_refused_and_the_last_block_stays() {
         (wrong("timestamp", json!(u64::MAX)), "and it is 1700000000 here"),
         (wrong("baseFeePerGas", json!({})), "`baseFeePerGas`"),
         (wrong("miner", json!("0xnobody")), "`miner`"),
+        (wrong("excessBlobGas", json!("0xffffffffffffffff")), "`excessBlobGas`"),
         (Reply::Body("<html>".to_owned()), "it is not JSON"),
         (Reply::Body(String::new()), "it is not JSON"),
         (Reply::Body("[]".to_owned()), "it is no JSON-RPC answer"),

@@ -26,6 +26,8 @@ pub(crate) const INVALID_PARAMS: i32 = -32_602;
 pub(crate) const INTERNAL: i32 = -32_603;
 /// A limit of this node.
 pub(crate) const LIMIT: i32 = -32_005;
+/// The answer would be longer than allowed.
+const ANSWER_TOO_LONG: i32 = -32_008;
 /// The call was made and reverted.
 pub(crate) const REVERTED: i32 = 3;
 
@@ -48,6 +50,11 @@ impl RpcError {
 
     pub(crate) fn shard_not_found(address: Address) -> RpcError {
         RpcError::invalid(format!("shard not found: {address}"))
+    }
+
+    /// As the server says it of an answer that is longer than was chosen.
+    pub(crate) fn answer_too_long(most: usize) -> RpcError {
+        RpcError::new(ANSWER_TOO_LONG, format!("Response is too big: exceeded max limit of {most}"))
     }
 
     pub(crate) fn stopping() -> RpcError {

@@ -5,17 +5,20 @@
 //! first argument (`shard_getBalance`). The table is also what the reference is made from, and the
 //! tests of wrong arguments.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, io, pin::Pin, sync::Arc};
 
 use alloy_primitives::Address;
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use shard::Shard;
 
 use super::{
     args::Args, debug, dev, error::RpcError, eth, eth::subscribe::Feed, trace, txpool, web3,
 };
-use crate::context::{Context, Endpoint};
+use crate::{
+    context::{Context, Endpoint},
+    settings::ANSWER_BYTES_MAX,
+};
 
 /// A method that can be called.
 #[derive(Debug)]
@@ -112,7 +115,31 @@ pub(crate) type Answer = Box<RawValue>;
 
 /// Writes an answer down.
 pub(crate) fn answer<T: Serialize + ?Sized>(value: &T) -> Result<Answer, RpcError> {
-    to_raw_value(value).map_err(|error| RpcError::internal(&error))
+    let mut text = Bounded(Vec::new());
+    match serde_json::to_writer(&mut text, value) {
+        Ok(()) => {}
+        Err(error) if error.is_io() => return Err(RpcError::answer_too_long(ANSWER_BYTES_MAX)),
+        Err(error) => return Err(RpcError::internal(&error)),
+    }
+    let text = String::from_utf8(text.0).map_err(|error| RpcError::internal(&error))?;
+    RawValue::from_string(text).map_err(|error| RpcError::internal(&error))
+}
+
+/// Takes so many bytes and no more: an answer that is too long need not be written to its end.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > ANSWER_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A call of a method.

@@ -11,8 +11,8 @@ use shard::{
 };
 
 use super::{
-    error::RpcError,
-    eth::block_id,
+    error::{METHOD_NOT_FOUND, RpcError},
+    eth::{block_id, send::refused},
     method::{Answer, Call, Kind, Method, Param, Place, answer},
 };
 
@@ -22,6 +22,13 @@ const PAGE_MAX: usize = 1_000;
 const HASH: Param = Param::required("hash", Kind::Hash);
 
 pub(crate) const METHODS: &[Method] = &[
+    Method::waiting(
+        "shard_create",
+        &[Param::required("shard", Kind::Address)],
+        |call| Box::pin(create(call)),
+        "Makes a shard on purpose, as strict mode needs it; with --admin-api only.",
+    )
+    .at(Place::Root),
     Method::on_worker(
         "shard_listShards",
         &[Param::optional("from", Kind::Quantity), Param::optional("most", Kind::Quantity)],
@@ -72,6 +79,20 @@ struct Listed {
     address: Address,
     chain_id: U64,
     height: U64,
+}
+
+async fn create(mut call: Call) -> Result<Answer, RpcError> {
+    if !call.context.settings.admin_api {
+        return Err(RpcError::new(
+            METHOD_NOT_FOUND,
+            "the method is for whoever runs the node and not available: start it with --admin-api",
+        ));
+    }
+    let address: Address = call.args.required("shard")?;
+    call.args.end()?;
+    let shard = call.context.shards.create(address).await.map_err(|why| refused(why, address))?;
+    let height = U64::from(shard.tip().number());
+    answer(&Listed { address, chain_id: U64::from(shard.chain_id()), height })
 }
 
 fn list(call: &mut Call) -> Result<Answer, RpcError> {

@@ -62,6 +62,9 @@ impl From<StoreError> for LogsError {
     }
 }
 
+/// The data of logs that one search finds, in bytes.
+pub const BYTES_MAX: usize = 8 << 20;
+
 impl Shard {
     /// The logs of these blocks, the last included, that match, in order; of blocks that are not
     /// there yet, none.
@@ -71,7 +74,8 @@ impl Shard {
     /// lock is held from one block to the next.
     ///
     /// # Errors
-    /// If more than `most` match, or blocks can not be read.
+    /// If more than `most` match, or so many that their data is longer than [`BYTES_MAX`], or blocks
+    /// can not be read.
     pub fn logs(
         &self,
         from: u64,
@@ -80,7 +84,7 @@ impl Shard {
         most: usize,
     ) -> Result<Vec<LogEntry>, LogsError> {
         let view = &self.inner.view;
-        let mut found = Vec::new();
+        let (mut found, mut counted, mut bytes) = (Vec::new(), 0, 0);
         for number in from..=to.min(view.tip().number()) {
             match view.place(number) {
                 Place::Memory(block) => in_block(&block, filter, &mut found),
@@ -89,7 +93,10 @@ impl Shard {
                     .ok_or(LogsError::NoBlock { number })?,
                 Place::Nowhere => return Err(LogsError::NoBlock { number }),
             }
-            if found.len() > most {
+            let added = &found[counted..];
+            bytes += added.iter().map(|entry| entry.log.data.data.len()).sum::<usize>();
+            counted = found.len();
+            if found.len() > most || bytes > BYTES_MAX {
                 return Err(LogsError::TooMany { found: found.len(), most, block: number });
             }
         }

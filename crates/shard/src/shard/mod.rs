@@ -42,7 +42,7 @@ pub(crate) use body::Batch;
 use body::ShardBody;
 
 pub use included::Included;
-pub use logs::{LogEntry, LogsError};
+pub use logs::{BYTES_MAX as LOG_BYTES_MAX, LogEntry, LogsError};
 pub use query::{BackingOff, Status, TransactionStatus};
 
 /// A small chain, named by an address. Handles are cheap to clone.

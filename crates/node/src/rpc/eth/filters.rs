@@ -222,19 +222,15 @@ fn changes(call: &mut Call) -> Result<Answer, RpcError> {
     let tip = shard.tip().number();
     let reading =
         context.filters.with(context, shard.address(), &id, |what| what.begin(limits, tip))?;
-    let changes = match reading {
-        Ok(Reading::Nothing) => FilterChanges::Empty,
-        Ok(Reading::Done(changes)) => changes,
-        Ok(Reading::Hashes { from, to }) => FilterChanges::Hashes(hashes(&shard, from, to)?),
+    let (changes, read) = match reading {
+        Ok(Reading::Nothing) => (FilterChanges::Empty, None),
+        Ok(Reading::Done(changes)) => (changes, None),
+        Ok(Reading::Hashes { from, to }) => {
+            (FilterChanges::Hashes(hashes(&shard, from, to)?), Some((from, to)))
+        }
         Ok(Reading::Logs { wanted, from, to }) => {
             let (found, read) = read_logs(limits, &shard, &wanted, from, to)?;
-            if read < to {
-                // The rest is for the next answer.
-                let _ = context.filters.with(context, shard.address(), &id, |what| {
-                    what.go_back(to, read);
-                });
-            }
-            FilterChanges::Logs(found)
+            (FilterChanges::Logs(found), Some((from, read)))
         }
         Err(ended) => {
             context.filters.remove(context, shard.address(), &id);
@@ -242,7 +238,12 @@ fn changes(call: &mut Call) -> Result<Answer, RpcError> {
             return Err(RpcError::server(message));
         }
     };
-    answer(&changes)
+    let answer = answer(&changes)?;
+    if let Some((from, read)) = read {
+        // Only now: what could not be read or written is there for the next answer.
+        let _ = context.filters.with(context, shard.address(), &id, |what| what.go_on(from, read));
+    }
+    Ok(answer)
 }
 
 fn all_logs(call: &mut Call) -> Result<Answer, RpcError> {
@@ -268,18 +269,13 @@ fn named(call: &mut Call) -> Result<(Shard, FilterId), RpcError> {
 }
 
 impl What {
-    /// What there is to answer now. From here on the next answer begins after it.
+    /// What there is to answer now.
     fn begin(&mut self, limits: &Limits, tip: u64) -> Result<Reading, Ended> {
         match self {
             What::Blocks { next } => {
                 let (from, to) =
                     (*next, tip.min(next.saturating_add((limits.logs as u64).saturating_sub(1))));
-                Ok(if from > to {
-                    Reading::Nothing
-                } else {
-                    *next = to + 1;
-                    Reading::Hashes { from, to }
-                })
+                Ok(if from > to { Reading::Nothing } else { Reading::Hashes { from, to } })
             }
             What::Logs { wanted, next, last, .. } => {
                 let from = *next;
@@ -288,7 +284,6 @@ impl What {
                 Ok(if from > to {
                     Reading::Nothing
                 } else {
-                    *next = to + 1;
                     Reading::Logs { wanted: wanted.clone(), from, to }
                 })
             }
@@ -296,10 +291,11 @@ impl What {
         }
     }
 
-    /// Blocks up to `to` were to be read, and those up to `read` were.
-    fn go_back(&mut self, to: u64, read: u64) {
-        if let What::Logs { next, .. } = self
-            && *next == to + 1
+    /// The blocks up to `read` are answered for: the next answer begins after them. Of two who ask at
+    /// once one may be told the same again, neither misses anything.
+    fn go_on(&mut self, from: u64, read: u64) {
+        if let What::Logs { next, .. } | What::Blocks { next } = self
+            && *next == from
         {
             *next = read + 1;
         }
@@ -340,11 +336,13 @@ fn read_logs(
     from: u64,
     to: u64,
 ) -> Result<(Vec<alloy_rpc_types_eth::Log>, u64), RpcError> {
-    let mut to = to;
+    let (mut to, mut most) = (to, limits.logs);
     loop {
-        match shard.logs(from, to, wanted, limits.logs) {
+        match shard.logs(from, to, wanted, most) {
             Ok(found) => return Ok((found.into_iter().map(convert::log).collect(), to)),
             Err(LogsError::TooMany { block, .. }) if block > from => to = block - 1,
+            // A block is answered for as a whole: its gas bounds what it logs.
+            Err(LogsError::TooMany { .. }) if most < usize::MAX => (to, most) = (from, usize::MAX),
             Err(why) => return Err(logs::failed(why)),
         }
     }

@@ -63,7 +63,7 @@ async fn send_raw(mut call: Call) -> Result<Answer, RpcError> {
         let unrecovered = decode(context, encoded)?;
         accept(context, address, unrecovered)
     };
-    durable(call.context.compute(accept).await??, address).await
+    durable(call.context.accept(accept).await??, address).await
 }
 
 async fn send_routed(mut call: Call) -> Result<Answer, RpcError> {
@@ -79,7 +79,7 @@ async fn send_routed(mut call: Call) -> Result<Answer, RpcError> {
         };
         Ok((accept(context, address, unrecovered)?, address))
     };
-    let (accepted, address) = call.context.compute(accept).await??;
+    let (accepted, address) = call.context.accept(accept).await??;
     durable(accepted, address).await
 }
 
@@ -98,7 +98,7 @@ async fn send_and_wait(mut call: Call) -> Result<Answer, RpcError> {
     call.args.end()?;
     let timeout = timeout.map_or(WAIT, Milliseconds::get).min(WAIT_MAX);
     let accept = move |context: &Context| accept(context, address, decode(context, encoded)?);
-    let accepted = call.context.compute(accept).await??;
+    let accepted = call.context.accept(accept).await??;
     let hash = accepted.await.map_err(|why| refused(why, address))?;
     let waiting = receipt(&call.context, address, hash);
     tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {

@@ -69,7 +69,7 @@ async fn send(mut call: Call) -> Result<Answer, RpcError> {
     let request: TransactionRequest = call.args.required("transaction")?;
     call.args.end()?;
     let accept = move |context: &Context| accept(context, &shard, request);
-    send::durable(call.context.compute(accept).await??, address).await
+    send::durable(call.context.accept(accept).await??, address).await
 }
 
 fn accept(
