@@ -71,6 +71,7 @@ impl Examples {
     fn new() -> Examples {
         let node = common::start_with_logger(|settings| {
             settings.dev_api = true;
+            settings.admin_api = true;
             settings.shards.rules.state_root = true;
         });
         let transaction = log(&node, MARKET, 0, [7, 42]);

@@ -120,6 +120,7 @@ fn every_parameter_of_every_method_refuses_what_it_is_not() {
     let node = start(|settings| {
         settings.dev_api = true;
         settings.admin_api = true;
+        settings.admin_api = true;
     });
     // At `/` a shard must be there to be asked about.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

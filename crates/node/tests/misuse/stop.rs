@@ -123,7 +123,7 @@ fn idle_connections_and_websockets_do_not_hold_a_node_up() {
 #[test]
 fn who_does_not_take_his_answer_is_cut_off_and_that_is_told() {
     let node = start(|settings| {
-        settings.shutdown_deadline = Duration::from_millis(400);
+        settings.shutdown_deadline = Duration::from_secs(4);
         settings.limits.body_timeout = Duration::from_secs(600);
         settings.limits.body_bytes = 100_000_000;
         settings.limits.answer_bytes = 100_000_000;
