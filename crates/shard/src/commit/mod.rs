@@ -380,12 +380,16 @@ impl Commit {
     /// One step of folding: an epoch that is complete goes into the tables.
     pub(crate) fn fold(&self) -> Next {
         let mut state = self.state();
-        let closing = state.closing;
+        if state.closing {
+            // All of it is in the log: whoever opens the store next folds it, and nobody who closes
+            // it waits for that.
+            return Next::Closed;
+        }
         if state.failure.is_some() {
-            return if closing { Next::Closed } else { Next::Wait };
+            return Next::Wait;
         }
         let Some(folding) = state.folding.as_mut().filter(|folding| !folding.begun) else {
-            return if closing { Next::Closed } else { Next::Wait };
+            return Next::Wait;
         };
         folding.begun = true;
         let (epoch, records) = (folding.epoch, folding.records.clone());
