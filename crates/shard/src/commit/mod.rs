@@ -44,8 +44,8 @@ use crate::{
     store::{Epoch, Store, StoreError},
 };
 use fold::Beginning;
-use prune::Cuts;
-use record::{Record, What};
+use prune::{Cut, Cuts, Portion};
+use record::Record;
 
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
 const BEHIND_MAX: u64 = 4;
@@ -105,6 +105,8 @@ struct State {
     records: Vec<Record>,
     /// The epoch before, until it is in the tables.
     folding: Option<Folding>,
+    /// What is to go from the tables and the last fold did not get to.
+    unpruned: Vec<Cut>,
     /// Why nothing can be appended.
     failure: Option<StoreError>,
     /// When to try to reopen it next.
@@ -393,22 +395,28 @@ impl Commit {
         };
         folding.begun = true;
         let (epoch, records) = (folding.epoch, folding.records.clone());
+        let unpruned = mem::take(&mut state.unpruned);
         drop(state);
-        let blocks = records.iter().filter(|record| matches!(record.what, What::Block(_)));
-        let cuts = (self.cuts)(prune::portion(blocks.count() as u64));
-        let folded = prune::changes(&*self.store, &cuts).and_then(|pruned| {
+        let portion = Portion::of(&records);
+        let cuts = prune::in_turn(unpruned, (self.cuts)(portion.blocks));
+        let pruned = prune::changes(&*self.store, &cuts, portion.entries);
+        let folded = pruned.and_then(|(pruned, left)| {
             let mut changes = fold::changes(pruned, &records, &*self.genesis);
-            self.store.fold(epoch, &mut changes)
+            self.store.fold(epoch, &mut changes).map(|()| left)
         });
         match folded {
-            Ok(()) => {
+            Ok(left) => {
                 (self.folded)(epoch);
                 let mut state = self.state();
+                state.unpruned = left;
                 state.folding = None;
                 state.reopen_after = Duration::ZERO;
                 state.counts.folds += 1;
             }
-            Err(error) => self.failed(error, VecDeque::new()),
+            Err(error) => {
+                self.state().unpruned = cuts;
+                self.failed(error, VecDeque::new());
+            }
         }
         self.changed.notify_all();
         Next::Again
