@@ -161,7 +161,8 @@ pub enum PoolOrder {
     /// The highest effective gas price first; among equals the first that came.
     #[default]
     Price,
-    /// The first that came.
+    /// The first that came. After a restart that order is known only for those that the log still
+    /// holds; those that were folded into the tables come before them.
     Fifo,
 }
 

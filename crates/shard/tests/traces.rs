@@ -25,6 +25,8 @@ const HEAVY: [u8; 25] = hex!("610bb85b6001900380600357506000355460010160003555" 
 const CALLER: [u8; 21] = hex!("5f1e50" "5f5f5f5f60015f355af1601357" "5f5ffd" "5b00");
 /// Fails.
 const FAILING: [u8; 3] = hex!("5f5ffd");
+/// Makes a thousand calls with 256 KiB of input each.
+const MANY: [u8; 26] = hex!("6103e8" "5b" "5f5f62040000" "5f5f60e05ff150" "6001900380600357" "00");
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn heavy() -> Address {
@@ -180,6 +182,28 @@ fn blocks_from_before_it_was_turned_on_are_executed_again() {
     include(&mut simulation, &shards, &config, 1);
     let both = all(&shards);
     assert_eq!((both.len(), &both[0]), (2, &before[0]));
+}
+
+#[test]
+fn trees_that_take_too_much_are_not_kept_and_those_of_the_next_block_are() {
+    let (mut simulation, disk) = (simulation(), SimDisk::new(1));
+    let mut config = Config { checkpoint_bytes: 1, ..settings(Traces::Stored) };
+    let (many, code) = (Address::repeat_byte(0xc3), MANY.to_vec().into());
+    let account = GenesisAccount { nonce: 1, code, ..Default::default() };
+    config.genesis.accounts.insert(many, account);
+    let shards = open(&simulation, &config, &disk);
+    let to = TxKind::Call(many);
+    let call = send(&config, shard(0), 0, 0, to, 0, 2_000_000, Bytes::new());
+    simulation.block_on(shards.accept(shard(0), call).unwrap()).unwrap().unwrap();
+    simulation.run_for(HOUR);
+    include(&mut simulation, &shards, &config, 1);
+    simulation.block_on(shards.amend(shard(0), Amendment::new())).unwrap().unwrap();
+    simulation.run_for(HOUR);
+    let one = shards.get(shard(0)).unwrap();
+    assert!(one.block(1).unwrap().unwrap().receipts[0].success);
+    assert!(one.trace(Position { number: 1, index: 0 }, &calls()).is_err());
+    one.trace(Position { number: 2, index: 0 }, &calls()).unwrap();
+    assert_eq!(statistics(&disk).tables[Table::Traces as usize].entries, 1);
 }
 
 #[test]

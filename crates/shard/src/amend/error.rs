@@ -7,7 +7,9 @@ use alloy_primitives::Address;
 use super::REVERT_ENTRIES_MAX;
 use crate::{execute::ExecuteError, shards::SubmitError, store::StoreError};
 
-/// Why an amendment was not made. Nothing has changed then.
+/// Why an amendment was not made. Nothing has changed then, unless the shard was stopped or has
+/// panicked while its block was on the way: see [`Shard`](AmendError::Shard) and
+/// [`Fault`](AmendError::Fault).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AmendError {
@@ -22,10 +24,14 @@ pub enum AmendError {
     /// EIP-2681: no account has the highest nonce that there is.
     NonceTooHigh(Address),
     /// The shard can not be made or takes nothing at the moment.
+    ///
+    /// With [`SubmitError::Stopped`] the block may still be made: it may have been on its way to the
+    /// disk when nobody was left to say so. Whoever opens the shards again finds it, or does not.
     Shard(SubmitError),
     /// The state could not be read, or the block not be written.
     Store(StoreError),
-    /// The shard itself has failed.
+    /// The shard itself has failed. After a panic the block may be made all the same: the newest
+    /// block of the shard says.
     Fault(String),
 }
 
@@ -88,6 +94,7 @@ impl From<ExecuteError> for AmendError {
         match why {
             ExecuteError::Store(why) => AmendError::Store(why),
             ExecuteError::Fault(what) => AmendError::Fault(what),
+            ExecuteError::TraceTooLarge => AmendError::Fault(why.to_string()),
         }
     }
 }

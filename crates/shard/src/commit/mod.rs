@@ -44,8 +44,8 @@ use crate::{
     store::{Epoch, Store, StoreError},
 };
 use fold::Beginning;
-use prune::Cuts;
-use record::{Record, What};
+use prune::{Cut, Cuts, Portion};
+use record::Record;
 
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
 const BEHIND_MAX: u64 = 4;
@@ -105,6 +105,8 @@ struct State {
     records: Vec<Record>,
     /// The epoch before, until it is in the tables.
     folding: Option<Folding>,
+    /// What is to go from the tables and the last fold did not get to.
+    unpruned: Vec<Cut>,
     /// Why nothing can be appended.
     failure: Option<StoreError>,
     /// When to try to reopen it next.
@@ -380,31 +382,41 @@ impl Commit {
     /// One step of folding: an epoch that is complete goes into the tables.
     pub(crate) fn fold(&self) -> Next {
         let mut state = self.state();
-        let closing = state.closing;
+        if state.closing {
+            // All of it is in the log: whoever opens the store next folds it, and nobody who closes
+            // it waits for that.
+            return Next::Closed;
+        }
         if state.failure.is_some() {
-            return if closing { Next::Closed } else { Next::Wait };
+            return Next::Wait;
         }
         let Some(folding) = state.folding.as_mut().filter(|folding| !folding.begun) else {
-            return if closing { Next::Closed } else { Next::Wait };
+            return Next::Wait;
         };
         folding.begun = true;
         let (epoch, records) = (folding.epoch, folding.records.clone());
+        let unpruned = mem::take(&mut state.unpruned);
         drop(state);
-        let blocks = records.iter().filter(|record| matches!(record.what, What::Block(_)));
-        let cuts = (self.cuts)(prune::portion(blocks.count() as u64));
-        let folded = prune::changes(&*self.store, &cuts).and_then(|pruned| {
+        let portion = Portion::of(&records);
+        let cuts = prune::in_turn(unpruned, (self.cuts)(portion.blocks));
+        let pruned = prune::changes(&*self.store, &cuts, portion.entries);
+        let folded = pruned.and_then(|(pruned, left)| {
             let mut changes = fold::changes(pruned, &records, &*self.genesis);
-            self.store.fold(epoch, &mut changes)
+            self.store.fold(epoch, &mut changes).map(|()| left)
         });
         match folded {
-            Ok(()) => {
+            Ok(left) => {
                 (self.folded)(epoch);
                 let mut state = self.state();
+                state.unpruned = left;
                 state.folding = None;
                 state.reopen_after = Duration::ZERO;
                 state.counts.folds += 1;
             }
-            Err(error) => self.failed(error, VecDeque::new()),
+            Err(error) => {
+                self.state().unpruned = cuts;
+                self.failed(error, VecDeque::new());
+            }
         }
         self.changed.notify_all();
         Next::Again

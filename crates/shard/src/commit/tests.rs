@@ -1,4 +1,4 @@
-//! Is a failure ever slept through, and is the back-off kept?
+//! Is a failure ever slept through, is the back-off kept, and what is begun while it closes?
 
 use alloy_primitives::{Address, U256};
 
@@ -132,4 +132,18 @@ fn whoever_looks_early_does_not_shorten_the_wait_before_reopening() {
     assert!(!commit.is_step_due(&commit.state()));
     assert_eq!(commit.step(), Next::WaitFor(REOPEN_FIRST));
     assert!(commit.failure().is_some());
+}
+
+#[test]
+fn no_fold_begins_while_it_closes_and_what_is_submitted_is_still_appended() {
+    let commit = commit(&SimDisk::new(1));
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    // An epoch is complete, and the next is filled far beyond what a fold may be behind.
+    (0..20).for_each(|_| submit(&commit));
+    commit.close();
+    assert_eq!(commit.fold(), Next::Closed);
+    assert_eq!(commit.step(), Next::Again, "it does not wait for a fold that nobody begins");
+    assert_eq!(commit.step(), Next::Closed);
+    assert_eq!((commit.counts().records, commit.counts().folds), (21, 0));
 }

@@ -18,6 +18,8 @@
 //! 5. A turn that finds nothing to do ends at once, and one that has used up its quantum yields.
 
 mod amend;
+#[cfg(test)]
+mod tests;
 mod traces;
 
 use std::{
@@ -304,9 +306,8 @@ impl ShardBody {
         if self.in_flight.is_some() {
             return;
         }
-        let Some(batch) = self.executed.take() else { return };
-        let batch = Arc::new(batch);
-        self.in_flight = Some(batch.clone());
+        let Some(batch) = &self.executed else { return };
+        // After a panic here the batch is still there, to be given back.
         let record = |what| Record { shard: self.inner.index, what };
         let mut records = self.inner.created_record();
         records.extend(batch.block.iter().cloned().map(|block| record(What::Block(block))));
@@ -314,6 +315,8 @@ impl ShardBody {
         records.extend(
             dropped.map(|(transaction, reason)| self.inner.drop_record(transaction.hash(), reason)),
         );
+        let Some(batch) = self.executed.take().map(Arc::new) else { return };
+        self.in_flight = Some(batch.clone());
         let inner = self.inner.clone();
         let done = move |result: Result<_, StoreError>| {
             let told = result.and_then(|epoch| inner.committed(epoch, &batch));
@@ -413,7 +416,8 @@ impl ShardBody {
             }
             // Trying again does not mend these.
             ExecuteError::Store(StoreError::Corrupt(_) | StoreError::TooLong { .. })
-            | ExecuteError::Fault(_) => self.trouble.failed(),
+            | ExecuteError::Fault(_)
+            | ExecuteError::TraceTooLarge => self.trouble.failed(),
             ExecuteError::Store(_) => self.trouble.store_failed(),
         };
         match verdict {
@@ -455,10 +459,17 @@ impl Body for ShardBody {
                 step
             }
             Err(panic) => {
-                self.inner.set_quarantine(super::message(&*panic));
+                let what = super::message(&*panic);
+                self.inner.set_quarantine(what.clone());
                 self.forget();
+                if self.in_flight.is_none() {
+                    // Nobody else tells whoever waits for it.
+                    self.amendments.tell(|| Err(AmendError::Fault(what)));
+                }
                 self.refuse_amendments();
-                Step::Pause
+                // There may be mail behind that which made it panic, and nobody wakes it for that.
+                self.inner.is_queued();
+                Step::Yield
             }
         }
     }

@@ -3,11 +3,12 @@
 //! Found out by executing its block again, on the state before it. The block says under what it
 //! was executed; the limits that decided which transactions it holds are not looked at.
 
+mod budget;
 mod request;
 pub(crate) mod stored;
 
 use std::{
-    mem,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -28,8 +29,21 @@ use crate::{
     transaction::tx_env,
 };
 
+pub use budget::BYTES_MAX;
+use budget::Budgeted;
+use request::answer;
 pub use request::{STEPS_MAX, Trace, TraceRequest};
-use request::{answer, recorder};
+
+/// What became of a trace that was handed out.
+#[must_use]
+pub(crate) enum Taken {
+    /// It is kept: what it takes counts on.
+    Kept,
+    /// It is gone, and so is what it took.
+    Gone,
+    /// No more are wanted.
+    Enough,
+}
 
 /// Where blocks are executed again: the state before the block.
 pub struct Traces<'a> {
@@ -40,51 +54,76 @@ pub struct Traces<'a> {
 
 impl Traces<'_> {
     /// What happened inside the transaction at this place of the block.
+    ///
+    /// # Errors
+    /// If there is no such transaction, the state before can not be read, or the trace would be
+    /// larger than [`BYTES_MAX`].
     pub fn transaction(
         &self,
         block: &Block,
         index: usize,
         request: &TraceRequest,
     ) -> Result<Trace, ExecuteError> {
-        let mut traces = self.replay(block, index, index + 1, request)?;
+        let mut traces = self.collect(block, index..index + 1, request)?;
         traces.pop().ok_or_else(|| {
             ExecuteError::Fault(format!("block {} has no transaction {index}", block.number()))
         })
     }
 
     /// What happened inside each transaction of the block.
+    ///
+    /// # Errors
+    /// If the state before can not be read, or the traces together would be larger than
+    /// [`BYTES_MAX`].
     pub fn block(&self, block: &Block, request: &TraceRequest) -> Result<Vec<Trace>, ExecuteError> {
-        self.replay(block, 0, block.transactions.len(), request)
+        self.collect(block, 0..block.transactions.len(), request)
     }
 
-    /// The same as `record`; a panic is an error.
-    fn replay(
+    fn collect(
         &self,
         block: &Block,
-        begin: usize,
-        end: usize,
+        places: Range<usize>,
         request: &TraceRequest,
     ) -> Result<Vec<Trace>, ExecuteError> {
-        // All that it has in hand is gone with it.
-        catch_unwind(AssertUnwindSafe(|| self.record(block, begin, end, request))).unwrap_or_else(
-            |panic| {
-                let (number, what) = (block.number(), message(&*panic));
-                Err(ExecuteError::Fault(format!("tracing block {number} panicked: {what}")))
-            },
-        )
+        let mut traces = Vec::new();
+        self.each(block, places, request, BYTES_MAX, &mut |trace| {
+            traces.push(trace);
+            Taken::Kept
+        })?;
+        Ok(traces)
     }
 
-    /// Executes transactions up to `end` and records from `begin` on.
+    /// Hands out what happened inside each transaction at these places, one after the other. What
+    /// is recorded and kept takes so many bytes at most.
+    pub(crate) fn each(
+        &self,
+        block: &Block,
+        places: Range<usize>,
+        request: &TraceRequest,
+        bytes: usize,
+        take: &mut dyn FnMut(Trace) -> Taken,
+    ) -> Result<(), ExecuteError> {
+        // All that it has in hand is gone with a panic.
+        let run = AssertUnwindSafe(|| self.record(block, places, request, bytes, take));
+        catch_unwind(run).unwrap_or_else(|panic| {
+            let (number, what) = (block.number(), message(&*panic));
+            Err(ExecuteError::Fault(format!("tracing block {number} panicked: {what}")))
+        })
+    }
+
+    /// Executes transactions up to the last of these places, and records from the first on.
     fn record(
         &self,
         block: &Block,
-        begin: usize,
-        end: usize,
+        places: Range<usize>,
         request: &TraceRequest,
-    ) -> Result<Vec<Trace>, ExecuteError> {
+        bytes: usize,
+        take: &mut dyn FnMut(Trace) -> Taken,
+    ) -> Result<(), ExecuteError> {
         let context = BlockContext::of(block);
         let database = CacheDB::new(ReaderDatabase::new(self.before, &context));
-        let mut machine = evm::inspected(self.rules, self.chain_id, database, recorder(request));
+        let budgeted = Budgeted::new(request, bytes);
+        let mut machine = evm::inspected(self.rules, self.chain_id, database, budgeted);
         machine.ctx.modify_cfg(|cfg| {
             cfg.disable_block_gas_limit = true;
             cfg.tx_gas_limit_cap = Some(u64::MAX);
@@ -96,8 +135,7 @@ impl Traces<'_> {
         let state = machine.finalize();
         machine.ctx.journaled_state.database.commit(state);
 
-        let mut traces = Vec::new();
-        for (index, transaction) in block.transactions.iter().enumerate().take(end) {
+        for (index, transaction) in block.transactions.iter().enumerate().take(places.end) {
             let env = tx_env(transaction);
             let gas_limit = env.gas_limit;
             let again = |error| {
@@ -106,19 +144,27 @@ impl Traces<'_> {
                     block.number()
                 ))
             };
-            let done: ResultAndState = if index < begin {
+            let done: ResultAndState = if index < places.start {
                 machine.transact(env).map_err(again)?
             } else {
-                let done = machine.inspect_tx(env).map_err(again)?;
-                let recorded = mem::replace(&mut machine.inspector, recorder(request));
+                let done = machine.inspect_tx(env);
+                if machine.inspector.is_spent() {
+                    return Err(ExecuteError::TraceTooLarge);
+                }
+                let done = done.map_err(again)?;
+                let recorded = machine.inspector.take(request);
                 let place = Some((block, index));
                 let database = &machine.ctx.journaled_state.database;
-                traces.push(answer(recorded, request, gas_limit, &done, database, place)?);
+                match take(answer(recorded, request, gas_limit, &done, database, place)?) {
+                    Taken::Kept => {}
+                    Taken::Gone => machine.inspector.refill(bytes),
+                    Taken::Enough => return Ok(()),
+                }
                 done
             };
             machine.ctx.journaled_state.database.commit(done.state);
         }
-        Ok(traces)
+        Ok(())
     }
 }
 
@@ -133,9 +179,14 @@ pub fn trace_call(
         let mut scratch = calls.scratch(overrides)?;
         let env = calls.transaction_env(call, &mut scratch, None)?;
         let gas_limit = env.gas_limit;
-        let mut machine = calls.machine(scratch, recorder(request), &env, overrides);
-        let done = machine.inspect_tx(env).map_err(call_error)?;
-        let recorded = mem::replace(&mut machine.inspector, recorder(request));
+        let budgeted = Budgeted::new(request, BYTES_MAX);
+        let mut machine = calls.machine(scratch, budgeted, &env, overrides);
+        let done = machine.inspect_tx(env);
+        if machine.inspector.is_spent() {
+            return Err(CallError::Invalid(ExecuteError::TraceTooLarge.to_string()));
+        }
+        let done = done.map_err(call_error)?;
+        let recorded = machine.inspector.take(request);
         let database = &machine.ctx.journaled_state.database;
         Ok(answer(recorded, request, gas_limit, &done, database, None)?)
     })

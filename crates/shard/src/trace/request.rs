@@ -9,16 +9,12 @@ use alloy_rpc_types_trace::{
     parity::LocalizedTransactionTrace,
 };
 use revm::{context::result::ResultAndState, context_interface::either::Either};
-use revm_inspectors::tracing::{
-    FourByteInspector, TraceLimitBehavior, TraceLimits, TracingInspector, TracingInspectorConfig,
-};
+use revm_inspectors::tracing::{FourByteInspector, TracingInspector, TracingInspectorConfig};
 
 use crate::{block::Block, execute::call::Scratch, store::StoreError};
 
-/// No more steps of a transaction are recorded: each may hold a stack of 32 KiB.
+/// No more steps of a transaction are recorded.
 pub const STEPS_MAX: u64 = 1 << 16;
-/// No more bytes of memory and input are recorded.
-const BYTES_MAX: usize = 1 << 28;
 
 /// What to find out.
 #[derive(Clone, Debug)]
@@ -59,10 +55,7 @@ pub(crate) fn recorder(request: &TraceRequest) -> Recorder {
         TraceRequest::PreState(config) => TracingInspectorConfig::from_geth_prestate_config(config),
         TraceRequest::FourByte => return Either::Right(FourByteInspector::default()),
     };
-    let limits = TraceLimits::default()
-        .set_max_recorded_bytes(Some(BYTES_MAX))
-        .set_behavior(TraceLimitBehavior::Halt);
-    Either::Left(Box::new(TracingInspector::new(config).with_limits(limits)))
+    Either::Left(Box::new(TracingInspector::new(config)))
 }
 
 /// The answer, from what was recorded. `place` is where the transaction is, if it is in a block.

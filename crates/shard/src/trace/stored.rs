@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 /// Deeper than calls can be.
 const DEPTH_MAX: usize = 1_100;
 /// The trees of a block that take more are not kept.
-const BYTES_MAX: usize = 32 << 20;
+pub(crate) const BYTES_MAX: usize = 32 << 20;
 
 const TO: u16 = 1;
 const OUTPUT: u16 = 1 << 1;
@@ -38,23 +38,31 @@ pub(crate) fn answers(config: &CallConfig) -> bool {
     !only_top_call.unwrap_or(false) && !with_log.unwrap_or(false)
 }
 
-/// The bytes of the trees of a block; `None` if they are not to be kept.
-pub(crate) fn encode(frames: &[CallFrame]) -> Option<Vec<u8>> {
-    let mut trees = Vec::new();
-    let mut ends = Vec::with_capacity(frames.len());
-    for frame in frames {
-        put_frame(&mut trees, frame);
-        if trees.len() > BYTES_MAX {
-            return None;
-        }
-        ends.push(trees.len() as u32);
+/// The trees of a block, one after the other.
+#[derive(Default)]
+pub(crate) struct Trees {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Trees {
+    /// Adds the next one. `false`: they take too much to be kept.
+    #[must_use]
+    pub(crate) fn add(&mut self, frame: &CallFrame) -> bool {
+        put_frame(&mut self.bytes, frame);
+        self.ends.push(self.bytes.len() as u32);
+        self.bytes.len() <= BYTES_MAX
     }
-    let mut out = Vec::with_capacity(5 + ends.len() * 4 + trees.len());
-    out.push(VERSION);
-    out.extend_from_slice(&(ends.len() as u32).to_le_bytes());
-    ends.iter().for_each(|end| out.extend_from_slice(&end.to_le_bytes()));
-    out.append(&mut trees);
-    Some(out)
+
+    /// The bytes that stand for them.
+    pub(crate) fn encode(mut self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(5 + self.ends.len() * 4 + self.bytes.len());
+        out.push(VERSION);
+        out.extend_from_slice(&(self.ends.len() as u32).to_le_bytes());
+        self.ends.iter().for_each(|end| out.extend_from_slice(&end.to_le_bytes()));
+        out.append(&mut self.bytes);
+        out
+    }
 }
 
 /// The tree of one transaction; `None`: the block has none there.
@@ -165,6 +173,12 @@ mod tests {
 
     use super::*;
 
+    fn encode(frames: &[CallFrame]) -> Vec<u8> {
+        let mut trees = Trees::default();
+        assert!(frames.iter().all(|frame| trees.add(frame)));
+        trees.encode()
+    }
+
     fn tree() -> CallFrame {
         let leaf = CallFrame {
             from: Address::repeat_byte(1),
@@ -184,7 +198,7 @@ mod tests {
     #[test]
     fn each_tree_comes_back_alone() {
         let trees = [CallFrame::default(), tree(), CallFrame::default(), tree()];
-        let bytes = encode(&trees).unwrap();
+        let bytes = encode(&trees);
         for (index, tree) in trees.iter().enumerate() {
             assert_eq!(decode(&bytes, index), Ok(Some(tree.clone())));
         }
@@ -193,7 +207,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_cut_or_changed_are_an_error_or_another_tree_and_never_a_panic() {
-        let bytes = encode(&[tree()]).unwrap();
+        let bytes = encode(&[tree()]);
         for end in 0..bytes.len() {
             assert!(decode(&bytes[..end], 0).is_err(), "cut at {end}");
         }

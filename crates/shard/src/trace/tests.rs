@@ -8,16 +8,27 @@ use alloy_rpc_types_trace::geth::{
 };
 use revm::{bytecode::opcode, primitives::hardfork::SpecId};
 
+mod large;
+
 use super::*;
 use crate::{
     block::seal,
+    config::Genesis,
     execute::{sequential::Executor, testing::*},
     transaction::SharedTransaction,
 };
 
 /// A block of these transactions, and the state before it.
 fn executed(rules: &Rules, batch: Vec<SharedTransaction>) -> (Block, Arc<Maps>) {
-    let maps = Maps::new(rules, &zoo());
+    executed_in(rules, &zoo(), batch)
+}
+
+fn executed_in(
+    rules: &Rules,
+    genesis: &Genesis,
+    batch: Vec<SharedTransaction>,
+) -> (Block, Arc<Maps>) {
+    let maps = Maps::new(rules, genesis);
     let count = batch.len();
     let executed = Executor::new(rules, SHARD, Arc::clone(&maps) as _, 100)
         .execute(&context(1), batch, &mut || true)

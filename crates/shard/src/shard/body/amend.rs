@@ -39,6 +39,10 @@ impl Amendments {
         !self.waiting.is_empty() || self.in_flight.is_some()
     }
 
+    pub(super) fn set_in_flight(&mut self, request: Request) {
+        self.in_flight = Some(request);
+    }
+
     /// What became of the one in flight.
     pub(super) fn tell(&mut self, outcome: impl FnOnce() -> Outcome) {
         if let Some(request) = self.in_flight.take() {
@@ -64,10 +68,13 @@ impl ShardBody {
             // The committer wakes it.
             return Some(Step::Pause);
         }
-        let request = self.amendments.waiting.pop_front()?;
+        let Some(request) = self.amendments.waiting.pop_front() else {
+            // One is in flight and its block is not: looking again at once would find the same.
+            return Some(Step::Pause);
+        };
         match self.make(&request, turn) {
             Ok(true) => {
-                self.amendments.in_flight = Some(request);
+                self.amendments.set_in_flight(request);
                 self.commit();
                 Some(Step::Pause)
             }

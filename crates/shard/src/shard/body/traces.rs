@@ -14,7 +14,7 @@ use crate::{
     block::Block,
     commit::record::{Record, What},
     config,
-    trace::{Trace, TraceRequest, Traces, stored},
+    trace::{Taken, Trace, TraceRequest, Traces, stored},
     view::StateAt,
 };
 
@@ -43,9 +43,14 @@ impl ShardBody {
         let (rules, chain_id) = (&self.inner.core.config.rules, self.inner.chain_id);
         let before = StateAt::block(self.inner.view.clone(), block.number() - 1);
         let traces = Traces { rules, chain_id, before: &before };
-        let all = traces.block(block, &TraceRequest::Calls(CallConfig::default())).ok()?;
-        let frame = |trace| if let Trace::Calls(frame) = trace { Some(*frame) } else { None };
-        let frames: Option<Vec<_>> = all.into_iter().map(frame).collect();
-        stored::encode(&frames?).map(Bytes::from)
+        let request = TraceRequest::Calls(CallConfig::default());
+        let (mut trees, mut fits) = (stored::Trees::default(), true);
+        let places = 0..block.transactions.len();
+        // One after the other: only their bytes are there at once.
+        let traced = traces.each(block, places, &request, stored::BYTES_MAX, &mut |trace| {
+            fits = matches!(trace, Trace::Calls(frame) if trees.add(&frame));
+            if fits { Taken::Gone } else { Taken::Enough }
+        });
+        (traced.is_ok() && fits).then(|| Bytes::from(trees.encode()))
     }
 }
