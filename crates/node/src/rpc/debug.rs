@@ -19,7 +19,7 @@ use shard::{
 };
 
 use super::{
-    error::RpcError,
+    error::{LIMIT, RpcError},
     eth::{
         block::{Named, hashed, numbered},
         block_id,
@@ -160,6 +160,7 @@ pub(super) fn position(shard: &Shard, hash: B256) -> Result<Position, RpcError> 
 pub(super) fn untraced(error: ExecuteError) -> RpcError {
     match error {
         ExecuteError::Store(why) => why.into(),
+        ExecuteError::TraceTooLarge => RpcError::new(LIMIT, error.to_string()),
         other => RpcError::internal(&other),
     }
 }
