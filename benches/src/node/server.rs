@@ -84,7 +84,7 @@ impl Server {
             Who::Anvil { automine } => {
                 command.args(["--port", &port.to_string(), "--accounts", &SENDERS.to_string()]);
                 command.args(["--threads", &workers.to_string()]);
-                command.args(["--gas-limit", "30000000000", "--order", "fifo", "--prune-history"]);
+                command.args(["--gas-limit", "30000000000", "--order", "fifo"]);
                 command.args(["--no-request-size-limit", "--silent"]);
                 if !automine {
                     command.args(["--block-time", "1"]);
