@@ -10,6 +10,8 @@ import {
 
 const { abi, bytecode } = contracts.Surroundings;
 const MINER = '0x00000000000000000000000000000000000c0ffe';
+/** More than any base fee here: under a chain that comes back dearer, a transaction still goes. */
+const FEES = { maxFeePerGas: 100n * 10n ** 9n, maxPriorityFeePerGas: 1n };
 const hex = (number) => `0x${number.toString(16)}`;
 
 /** A shard with a contract that tells what it sees. */
@@ -22,12 +24,12 @@ async function connect(node) {
   const account = privateKeyToAccount(alice.key);
   const wallet = createWalletClient({ chain, transport: http(), account });
   const included = async (hash) => client.waitForTransactionReceipt({ hash });
-  const { contractAddress: address } = await included(await wallet.deployContract({ abi, bytecode }));
+  const { contractAddress: address } = await included(await wallet.deployContract({ abi, bytecode, ...FEES }));
   return {
     chainId: id,
     /** What a transaction sees. */
     async record() {
-      const receipt = await included(await wallet.writeContract({ address, abi, functionName: 'record' }));
+      const receipt = await included(await wallet.writeContract({ address, abi, functionName: 'record', ...FEES }));
       assert.equal(receipt.status, 'success');
       return parseEventLogs({ abi, logs: receipt.logs, eventName: 'Looked' })[0].args;
     },

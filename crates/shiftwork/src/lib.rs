@@ -93,6 +93,7 @@
 //! [`Turn::expired`] and yield. A turn that ignores its quantum is reported.
 
 pub use job;
+pub use observe;
 pub use process;
 #[cfg(feature = "shard")]
 pub use shard;
