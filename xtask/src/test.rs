@@ -45,7 +45,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("fuzz targets: fmt", LIMIT, fuzz::fmt());
     steps.run("fuzz targets: clippy", LIMIT, fuzz::clippy());
     steps.run("fuzz corpora replayed", LONG_LIMIT, fuzz::replay());
-    steps.run("fuzz corpora replayed, jit", LONG_LIMIT, fuzz::replay_jit());
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);
