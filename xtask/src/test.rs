@@ -57,8 +57,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The second engine, which is large: it is built here only.
 fn jit(steps: &mut Steps) {
-    const WITH_JIT: [&str; 4] =
-        ["--package", "shiftwork-task", "--features", "shiftwork-task/jit,shiftwork-cli/jit"];
+    const WITH_JIT: [&str; 6] = [
+        "--package",
+        "shiftwork-task",
+        // For its features only: with them, nearly all but the engine is as it was built for the tests.
+        "--package",
+        "xtask",
+        "--features",
+        "shiftwork-task/jit,shiftwork-cli/jit",
+    ];
     let mut clippy = shell::cargo(["clippy", "--package", "shiftwork-cli", "--all-targets"]);
     clippy.args(WITH_JIT).args(["--", "-D", "warnings"]);
     steps.run("clippy, jit", LONG_LIMIT, clippy);
@@ -73,7 +80,9 @@ fn jit(steps: &mut Steps) {
 
 /// A process with shards that is killed under load, again and again, for so many seconds.
 fn crashes(seconds: u64) -> Command {
-    let mut command = shell::cargo(["test", "--package", "shiftwork-shard", "--test", "crash"]);
+    // Of the whole workspace, as the tests are built: one package alone would have fewer features, and
+    // so be built anew.
+    let mut command = shell::cargo(["test", "--workspace", "--test", "crash"]);
     command.env("SHIFTWORK_CRASH_SECONDS", seconds.to_string());
     command
 }
