@@ -40,7 +40,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
     steps.run("models: weaken", LONG_LIMIT, shell::ourselves(["models", "--weaken"])?);
     steps.run("models: defects", LONG_LIMIT, shell::ourselves(["models", "--defects"])?);
-    steps.run("sim", LIMIT, sim::command(1, 2_000, None));
+    // A world takes one core.
+    let halves = vec![
+        ("sim, seeds 1 to 1000".to_owned(), sim::command(1, 1_000, None)),
+        ("sim, seeds 1001 to 2000".to_owned(), sim::command(1_001, 1_000, None)),
+    ];
+    steps.run_side_by_side(LIMIT, halves);
     steps.run("soak", LIMIT, soak::command(20));
     steps.run("fuzz targets: fmt", LIMIT, fuzz::fmt());
     steps.run("fuzz targets: clippy", LIMIT, fuzz::clippy());
