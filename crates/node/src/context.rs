@@ -37,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) filters: Filters,
     /// One permit for each subscription that there may be.
     pub(crate) subscriptions: Arc<Semaphore>,
+    /// One permit for each address and topic that filters and subscriptions may keep.
+    pub(crate) log_values: Arc<Semaphore>,
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
 }

@@ -102,6 +102,7 @@ impl Node {
             dev: Dev::default(),
             filters: Filters::default(),
             subscriptions: subscribe::room(settings.limits.subscriptions_all),
+            log_values: subscribe::room(settings.limits.log_values),
             base_chain: listener.as_ref().map(Listener::status),
             settings,
         });

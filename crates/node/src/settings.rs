@@ -96,6 +96,8 @@ pub struct Limits {
     pub subscription_blocks: NonZeroUsize,
     /// Filters of all clients.
     pub filters: usize,
+    /// Addresses and topics that filters and subscriptions of all clients look for.
+    pub log_values: usize,
     /// A filter that nobody asks for goes.
     pub filter_expiry: Duration,
     /// The head of a request must be there by then.
@@ -125,6 +127,8 @@ impl Default for Limits {
             subscriptions_all: 10_000,
             subscription_blocks: NonZeroUsize::new(512).expect("not 0"),
             filters: 10_000,
+            // Some 32 MiB.
+            log_values: 1 << 20,
             filter_expiry: Duration::from_secs(5 * 60),
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(120),
