@@ -1,6 +1,6 @@
 //! How are all shards together?
 
-use shard::{Shards, pool};
+use shard::Shards;
 
 use super::{
     Samples,
@@ -13,29 +13,16 @@ use super::{
 impl Samples {
     /// Adds what is known of all shards. It looks at each of them once.
     pub fn shards(&mut self, shards: &Shards) {
-        let all = shards.all();
-        let mut pools = pool::Counts::default();
-        let (mut blocks, mut included, mut quarantined) = (0, 0, 0_usize);
-        for shard in &all {
-            let pool = shard.pool_counts();
-            pools.pending += pool.pending;
-            pools.waiting += pool.waiting;
-            pools.executing += pool.executing;
-            pools.bytes += pool.bytes;
-            let status = shard.status();
-            blocks += status.height;
-            included += status.included;
-            quarantined += usize::from(status.quarantine.is_some());
-        }
-        self.add(&SHARDS, &[], all.len());
-        self.add(&QUARANTINED, &[], quarantined);
-        self.add(&BLOCKS, &[], blocks);
+        let totals = shards.totals();
+        self.add(&SHARDS, &[], totals.shards);
+        self.add(&QUARANTINED, &[], totals.quarantined);
+        self.add(&BLOCKS, &[], totals.blocks);
         self.add(&BLOCKS_PARALLEL, &[], shards.parallel_blocks());
-        self.add(&INCLUDED, &[], included);
-        self.add(&POOL, &["ready"], pools.pending - pools.executing);
-        self.add(&POOL, &["executing"], pools.executing);
-        self.add(&POOL, &["nonce_missing"], pools.waiting);
-        self.add(&POOL_BYTES, &[], pools.bytes);
+        self.add(&INCLUDED, &[], totals.included);
+        self.add(&POOL, &["ready"], totals.pools.pending - totals.pools.executing);
+        self.add(&POOL, &["executing"], totals.pools.executing);
+        self.add(&POOL, &["nonce_missing"], totals.pools.waiting);
+        self.add(&POOL_BYTES, &[], totals.pools.bytes);
         let commits = shards.commit_counts();
         self.add(&COMMITS, &[], commits.commits);
         self.add(&COMMIT_RECORDS, &[], commits.records);

@@ -75,6 +75,7 @@ mod tests {
         assert_eq!(field::<u64>("VmSize:\t 12 kB\nVmRSS:\t  10 kB\n", "VmRSS:"), Some(10));
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn this_program_has_memory_threads_and_files() {
         let mut samples = Samples::new();
