@@ -54,6 +54,8 @@ enum Command {
     Clients(clients::Options),
     /// Writes docs/rpc.md anew from what the node answers
     RpcDocs,
+    /// Writes docs/metrics.md anew from the lists of metrics
+    MetricsDocs,
     /// Strangers' bytes: mutated inputs for as long as one likes
     Fuzz(fuzz::Options),
     /// Benchmarks of an area, side by side with its peers: bench <AREA> [--json FILE] [--quick]
@@ -62,6 +64,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+}
+
+/// Has the node's test that compares a page with what there is write it instead.
+fn reference(test: &str) -> anyhow::Result<()> {
+    let mut test = shell::cargo(["test", "--package", "shiftwork-node", "--test", test]);
+    test.env("SHIFTWORK_WRITE_REFERENCE", "1");
+    shell::run(test)
 }
 
 fn main() -> ExitCode {
@@ -73,7 +82,8 @@ fn main() -> ExitCode {
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Clients(options) => clients::run(&options),
-        Command::RpcDocs => clients::rpc_docs(),
+        Command::RpcDocs => reference("reference"),
+        Command::MetricsDocs => reference("metrics"),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Bench { arguments } => bench::run(&arguments),
     };

@@ -37,6 +37,7 @@ mod server;
 pub mod settings;
 
 pub use ended::Ended;
+pub use metrics::page::metrics;
 pub use node::{Node, StartError};
 pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;

@@ -126,3 +126,8 @@ struct GuideToJobs;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tasks.md")]
 struct GuideToTasks;
+
+/// And the one beside the table of metrics.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/metrics.md")]
+struct TableOfMetrics;

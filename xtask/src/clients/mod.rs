@@ -72,13 +72,6 @@ pub(crate) fn all(steps: &mut Steps) {
     suites(steps, &options);
 }
 
-/// Has the test that compares the reference of methods write it instead.
-pub(crate) fn rpc_docs() -> Result<()> {
-    let mut test = shell::cargo(["test", "--package", "shiftwork-node", "--test", "reference"]);
-    test.env("SHIFTWORK_WRITE_REFERENCE", "1");
-    shell::run(test)
-}
-
 fn suites(steps: &mut Steps, options: &Options) {
     let home = shell::target_dir().join("clients");
     let mut tools = Vec::new();

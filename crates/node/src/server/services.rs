@@ -12,6 +12,7 @@ use jsonrpsee::{
     },
     types::ErrorObjectOwned,
 };
+use observe::metrics::Samples;
 use tower::{
     Service,
     layer::util::{Identity, Stack},
@@ -168,7 +169,7 @@ impl Services {
             Path::Metrics => match self.context.compute(metrics::page::write).await {
                 Ok(page) => {
                     let mut response = text(StatusCode::OK, page);
-                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                    let kind = HeaderValue::from_static(Samples::CONTENT_TYPE);
                     response.headers_mut().insert(header::CONTENT_TYPE, kind);
                     response
                 }
