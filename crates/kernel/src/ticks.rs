@@ -5,7 +5,8 @@
 //! (an *anchor*), learns from anchors that are far enough apart how long a tick is, and in between
 //! counts ticks.
 //!
-//! 1. The time never goes back.
+//! 1. The time never goes back, and is never before a moment that was handed over
+//!    ([`Ticks::not_before`]): so causes come before effects also between two workers.
 //! 2. It is that of the runtime's clock to within some tens of nanoseconds: an anchor is trusted for
 //!    [`TRUST`] only. Where the counter jumps, or the thread was off its core between the two
 //!    readings, the clock itself is asked.
@@ -75,6 +76,13 @@ impl Ticks {
         let now = now.max(self.last.get());
         self.last.set(now);
         now
+    }
+
+    /// From now on it is not earlier than `at`, which another's clock has shown: what that led to must
+    /// not seem to come before it.
+    #[inline]
+    pub(crate) fn not_before(&self, at: Nanos) {
+        self.last.set(self.last.get().max(at));
     }
 
     #[cold]

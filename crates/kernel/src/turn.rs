@@ -350,6 +350,7 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn note_wait(&self, since: world::Nanos) {
         let worker = self.worker;
+        worker.ticks.not_before(since);
         worker.slot().counters.waiting.note(worker.now().saturating_sub(since));
         if worker.shared.recorder.is_on() {
             worker.shared.recorder.began_after(worker.id, since);

@@ -14,7 +14,8 @@
 //!    for those whose beginning no longer fitted, and those that have not ended yet.
 //! 2. The times of a worker's events never go back (on real threads). A simulated turn writes its end
 //!    before what it does meanwhile takes effect; there events are numbered over all rings.
-//! 3. The time of a wake is that which the turn it leads to says about itself (`since`).
+//! 3. The time of a wake is that which the turn it leads to says about itself (`since`), and that turn
+//!    does not begin before.
 
 mod event;
 mod names;
@@ -236,6 +237,7 @@ impl Recorder {
         let note = &mut ring.notes[place];
         if note.kind == EventKind::Run && note.strand == 0 && note.since == 0 {
             note.since = since.max(1);
+            note.at = note.at.max(since);
         }
     }
 
@@ -290,13 +292,16 @@ impl Recorder {
     }
 }
 
-/// Copies what is in a ring since then, some at a time. Returns how many of these may be missing.
+/// Copies what is in a ring since then, some at a time, and the beginnings of turns that had not
+/// ended by then. Returns how many of these may be missing.
 fn copy(ring: &Mutex<Ring>, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
     let (mut at, end) = {
         let ring = ring.lock();
         (ring.first, ring.next)
     };
     let (mut dropped, mut whole) = (0, false);
+    // Turns that have not ended as far as we have come.
+    let mut open: Vec<Note> = Vec::new();
     while at < end {
         let ring = ring.lock();
         let from = at.max(ring.oldest());
@@ -307,6 +312,15 @@ fn copy(ring: &Mutex<Ring>, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
                 break;
             }
             let note = ring.note(at);
+            if note.kind == EventKind::Run {
+                open.push(note);
+            } else if note.kind.ends_a_turn()
+                && let Some(begun) = open.pop()
+                && begun.at < since
+                && note.at >= since
+            {
+                take(&begun);
+            }
             if note.at >= since {
                 take(&note);
             } else {
@@ -316,5 +330,6 @@ fn copy(ring: &Mutex<Ring>, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
             at += 1;
         }
     }
+    open.iter().filter(|begun| begun.at < since).for_each(take);
     if whole { 0 } else { dropped }
 }

@@ -479,7 +479,7 @@ impl Handle {
     }
 
     /// What was recorded from `since` on, as [`now`](Handle::now) tells the time: for those who look
-    /// again and again. Turns that began before are there with their end only.
+    /// again and again. Turns that had not ended by then are there with their beginning.
     pub fn recording_since(&self, since: Duration) -> Recording {
         self.shared.recording(world::nanos(since))
     }

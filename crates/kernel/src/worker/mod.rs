@@ -108,7 +108,7 @@ pub(crate) struct Worker {
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
     placed: Cell<u64>,
-    ticks: Ticks,
+    pub(crate) ticks: Ticks,
 }
 
 /// Calls `user` with the worker of `shared` that this thread is in a turn of, if any.

@@ -234,8 +234,9 @@ impl Worker {
 
     #[cold]
     pub(super) fn start_clock(&self, strand: Option<StrandRef>, timed: bool) -> Option<Nanos> {
-        let now = self.now();
         let queued_at = strand.map_or(0, |strand| strand.header().queued_at.load(Relaxed));
+        self.ticks.not_before(queued_at);
+        let now = self.now();
         if let Some(strand) = strand.filter(|_| queued_at != 0) {
             strand.header().queued_at.store(0, Relaxed);
             self.slot().counters.waiting.note(now.saturating_sub(queued_at));
