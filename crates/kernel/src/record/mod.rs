@@ -10,8 +10,9 @@
 //! what was overwritten between two chunks is missing at the old end, and nowhere else.
 //!
 //! 1. A turn whose beginning was recorded records its end, be the recorder off by then; and one
-//!    whose beginning was not, none. So whoever reads finds turns properly nested per worker, but
-//!    for those whose beginning no longer fitted, and those that have not ended yet.
+//!    whose beginning was not, none. A reader leaves out the ends of turns that began in an earlier
+//!    recording. So it finds turns properly nested per worker, but for those whose beginning no longer
+//!    fitted, and those that have not ended yet.
 //! 2. The times of a worker's events never go back (on real threads). A simulated turn writes its end
 //!    before what it does meanwhile takes effect; there events are numbered over all rings.
 //! 3. The time of a wake is that which the turn it leads to says about itself (`since`), and that turn
@@ -312,14 +313,16 @@ fn copy(ring: &Mutex<Ring>, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
                 break;
             }
             let note = ring.note(at);
+            at += 1;
             if note.kind == EventKind::Run {
                 open.push(note);
-            } else if note.kind.ends_a_turn()
-                && let Some(begun) = open.pop()
-                && begun.at < since
-                && note.at >= since
-            {
-                take(&begun);
+            } else if note.kind.ends_a_turn() {
+                match open.pop() {
+                    Some(begun) if begun.at < since && note.at >= since => take(&begun),
+                    // Its beginning is in an earlier recording.
+                    None if dropped == 0 => continue,
+                    _ => {}
+                }
             }
             if note.at >= since {
                 take(&note);
@@ -327,7 +330,6 @@ fn copy(ring: &Mutex<Ring>, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
                 // What is older than this is not asked for.
                 whole = true;
             }
-            at += 1;
         }
     }
     open.iter().filter(|begun| begun.at < since).for_each(take);

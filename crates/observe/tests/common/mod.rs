@@ -112,9 +112,10 @@ fn arrows(events: &[Value], tracks: &BTreeMap<(u64, u64), Vec<Slice>>) -> HashMa
             _ => continue,
         };
         let at = nanos(&event["ts"]);
-        let inside = tracks
-            .get(&place(event))
-            .is_some_and(|slices| slices.iter().any(|slice| slice.start <= at && at <= slice.end));
+        let inside = tracks.get(&place(event)).is_some_and(|slices| {
+            let begun = slices.partition_point(|slice| slice.start <= at);
+            slices[..begun].iter().rev().any(|slice| at <= slice.end)
+        });
         assert!(inside, "the {what} of an arrow lies in no slice: {event}");
         let side = if ends_here { &mut ends } else { &mut starts };
         let cat = event["cat"].as_str().unwrap().to_owned();
