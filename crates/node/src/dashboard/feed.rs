@@ -20,13 +20,13 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use jsonrpsee::server::HttpBody;
 use serde::Deserialize;
+use soketto::handshake::http::Server as Greeting;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         Error, Message,
         error::CapacityError,
-        handshake::derive_accept_key,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
@@ -64,10 +64,9 @@ pub(crate) fn upgrade<B>(
     mut request: Request<B>,
     connection: Option<&Arc<Connection>>,
 ) -> Response<HttpBody> {
-    let headers = request.headers();
-    let version = headers.get(header::SEC_WEBSOCKET_VERSION).map(HeaderValue::as_bytes);
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
-    let (Some(key), Some(b"13"), Some(connection)) = (key, version, connection) else {
+    // Nobody upgrades what came by no socket.
+    let greeted = Greeting::new().receive_request(&request).ok().zip(connection);
+    let Some((greeting, connection)) = greeted else {
         return text(StatusCode::BAD_REQUEST, "this is no WebSocket of version 13\n");
     };
     let Some(place) = context.dashboard.place() else {
@@ -90,14 +89,7 @@ pub(crate) fn upgrade<B>(
         show(&context, socket, viewer, &held).await;
     });
     connection.upgrade();
-    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, HttpBody::empty());
-    let headers = response.headers_mut();
-    headers.remove(header::CONTENT_TYPE);
-    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    let key = HeaderValue::from_str(&key).expect("base64");
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, key);
-    response
+    greeting.map(|()| HttpBody::empty())
 }
 
 /// Why it ends, in words for the other side; `None`: the other side knows.
