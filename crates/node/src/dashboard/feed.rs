@@ -33,12 +33,14 @@ use tokio_tungstenite::{
 
 use super::{
     VIEWERS_MAX,
-    frame::{Since, numbered},
+    frame::{Since, addressed},
     maker::{REST, Viewer},
+    turns::Turns,
 };
 use crate::{
     context::Context,
     server::{connection::Connection, refusal::Refusal, services::text},
+    timeline::Recording,
 };
 
 /// Nothing that a viewer says is longer.
@@ -127,6 +129,8 @@ struct Show<'a> {
     rested: Instant,
     /// The other side's last sign of life.
     heard: Instant,
+    /// If it wants to see what workers do, and until when it has seen that.
+    turns: Option<(Recording, Duration)>,
 }
 
 impl Show<'_> {
@@ -140,6 +144,7 @@ impl Show<'_> {
             acked: true,
             rested: now,
             heard: now,
+            turns: None,
         }
     }
 
@@ -177,7 +182,17 @@ impl Show<'_> {
         self.seen = seen;
         self.seq += 1;
         self.acked = false;
-        numbered(self.seq, &frame)
+        let turns = self.turns().await;
+        addressed(self.seq, &frame, turns.as_ref())
+    }
+
+    /// What workers did since the last frame, if that is wanted.
+    async fn turns(&mut self) -> Option<Turns> {
+        let (_, seen) = self.turns.as_mut()?;
+        let (from, to) = (*seen, self.context.queries.now());
+        *seen = to;
+        let timeline = self.context.timeline.clone();
+        tokio::task::spawn_blocking(move || Turns::between(&timeline, from, to)).await.ok()
     }
 
     fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Farewell> {
@@ -204,6 +219,13 @@ impl Show<'_> {
     }
 
     fn take(&mut self, said: &Said) -> Result<(), Farewell> {
+        match said.timeline {
+            Some(true) if self.turns.is_none() => {
+                self.turns = Some((self.context.timeline.record(), self.context.queries.now()));
+            }
+            Some(false) => self.turns = None,
+            _ => {}
+        }
         match said.ack {
             Some(ack) if ack > self.seq => {
                 let why = format!("frame {ack} was never sent, {} was the last", self.seq);
