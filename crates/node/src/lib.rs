@@ -28,6 +28,7 @@
 pub mod accounts;
 pub mod base_chain;
 mod context;
+mod dashboard;
 mod dev;
 mod ended;
 mod metrics;
@@ -35,9 +36,11 @@ mod node;
 mod rpc;
 mod server;
 pub mod settings;
+mod timeline;
 
 pub use ended::Ended;
 pub use metrics::page::metrics;
 pub use node::{Node, StartError};
 pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;
+pub use timeline::{Timeline, Written};

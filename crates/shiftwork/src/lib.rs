@@ -131,3 +131,8 @@ struct GuideToTasks;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/metrics.md")]
 struct TableOfMetrics;
+
+/// And those of the guide to timelines.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/timelines.md")]
+struct GuideToTimelines;

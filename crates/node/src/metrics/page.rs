@@ -75,6 +75,9 @@ static FAMILIES: &[(Family, Add)] = families! {
     "shiftwork_websocket_connections" Gauge Count [],
         "Open WebSockets.",
         |samples, family, seen| samples.add(family, &[], seen.context.metrics.websockets.get());
+    "shiftwork_dashboard_connections" Gauge Count [],
+        "Who looks at the dashboard; these are WebSockets too.",
+        |samples, family, seen| samples.add(family, &[], seen.context.dashboard.viewers());
     "shiftwork_http_connections_accepted_total" Counter Count [],
         "Connections so far, those turned away among them.",
         |samples, family, seen| samples.add(family, &[], seen.context.metrics.accepted.get());
