@@ -2,6 +2,8 @@
 //
 // Frames as a node sends them, made by hand: the first to whoever connects, another one with `push`.
 
+import { until } from './node.mjs';
+
 const worker = (state, runs = null) => ({
   state, runs, turns: 120_000, wakes: 90_000, steals: 420, parks: 9_000, hand_offs: 12, panics: 0, overruns: 0, cpu_seconds: 3,
 });
@@ -68,6 +70,12 @@ export class FakeFeed {
       state.waiting.push(next);
       this.flush(client, state);
     }
+  }
+
+  /** Waits until all pages have painted all frames. */
+  async painted() {
+    const behind = () => [...this.clients.values()].some(({ seq, acknowledged, waiting }) => waiting.length > 0 || acknowledged < seq);
+    await until('pages to paint', () => !behind());
   }
 
   flush(client, state) {
