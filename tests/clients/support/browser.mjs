@@ -17,7 +17,7 @@ export function startBrowser() {
     headless: true,
     // Inside a container there is neither a second user for its sandbox nor much shared memory.
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-color-profile=srgb'],
-    protocolTimeout: 60_000,
+    protocolTimeout: 180_000,
   });
 }
 
@@ -31,7 +31,7 @@ export async function openPage(browser, url, { width = 1_440, height = 1_000, sc
   });
   page.on('pageerror', (error) => page.complaints.push(`${error}`));
   page.on('requestfailed', (request) => page.complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   await page.goto(url);

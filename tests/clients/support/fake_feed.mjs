@@ -75,7 +75,7 @@ export class FakeFeed {
   /** Waits until all pages have painted all frames. */
   async painted() {
     const behind = () => [...this.clients.values()].some(({ seq, acknowledged, waiting }) => waiting.length > 0 || acknowledged < seq);
-    await until('pages to paint', () => !behind());
+    await until('pages to paint', () => !behind(), 60);
   }
 
   flush(client, state) {

@@ -29,6 +29,7 @@ const FILES: &[File] = &[
     ("crumbs.js", SCRIPT, include_str!("page/crumbs.js")),
     ("dom.js", SCRIPT, include_str!("page/dom.js")),
     ("feed.js", SCRIPT, include_str!("page/feed.js")),
+    ("follow.js", SCRIPT, include_str!("page/follow.js")),
     ("format.js", SCRIPT, include_str!("page/format.js")),
     ("icon.svg", SVG, include_str!("page/icon.svg")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
@@ -129,6 +130,15 @@ mod tests {
                 let scripts = text.matches("<script").count();
                 assert_eq!(scripts, text.matches("></script>").count(), "{name}: inline script");
             }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/dashboard/page");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(find(&name).is_some(), "{name} is not in the list");
         }
     }
 

@@ -3,19 +3,24 @@
 import { el, facts, hash, panel } from './dom.js';
 import { ago, count, date, ether, gwei, isHash, number, percent } from './format.js';
 import { ask, at } from './rpc.js';
-import { crumbs, pager, trouble } from './crumbs.js';
+import { crumbs, pager } from './crumbs.js';
+import { follow } from './follow.js';
 
 const PAGE = 50;
 
 /** The page of a block, by its number or hash. */
 export function block({ state }, shard, name) {
   const home = `#/shard/${shard}`;
-  const body = el('div');
-  const element = el('div.page', {}, crumbs(shard, `Block ${name}`), el('h1', {}, `Block ${name}`), body);
-  find(shard, name)
-    .then((found) => body.replaceChildren(...(found ? show(home, found, state) : [missing(name)])))
-    .catch((error) => body.replaceChildren(trouble(error)));
-  return { title: `Block ${name}`, element };
+  const [problem, body] = [el('div'), el('div')];
+  const element = el('div.page', {}, crumbs(shard, `Block ${name}`), el('h1', {}, `Block ${name}`), problem, body);
+  let settled = false;
+  const { update } = follow(state, shard, problem, async () => {
+    if (settled) return;
+    const found = await find(shard, name);
+    settled = Boolean(found);
+    body.replaceChildren(...(found ? show(home, found, state) : [missing(name)]));
+  });
+  return { title: `Block ${name}`, element, update };
 }
 
 function find(shard, name) {

@@ -46,7 +46,7 @@ function tiles(state) {
       pooled.set(count(node.pooled));
       pooled.chart.update(state.depths('pooled'));
       included.set(compact(node.transactions), node.failed ? `${compact(node.failed)} failed` : 'none failed');
-      made.set(compact(node.blocks), 'since the start');
+      made.set(compact(node.blocks), 'in all shards');
       present.set(count(node.shards), node.quarantined ? `${count(node.quarantined)} in quarantine` : 'all well');
       present.element.classList.toggle('bad', node.quarantined > 0);
       people.set(count(node.connections), `up ${duration(uptime_seconds)}`);

@@ -3,7 +3,8 @@
 import { el, facts, hash, panel } from './dom.js';
 import { ago, compact, count, date, isAddress, number } from './format.js';
 import { ask, askAll, at } from './rpc.js';
-import { crumbs, pager, trouble } from './crumbs.js';
+import { crumbs, pager } from './crumbs.js';
+import { follow } from './follow.js';
 
 const PAGE = 20;
 
@@ -33,38 +34,16 @@ export function shard({ state }, address) {
     el('h1', {}, 'Shard ', el('span.break', {}, address)),
     panel('about', 'State', [account], head),
     panel('history', 'Blocks', [], problem, el('div.scroll', {}, table), turn.element));
-  let [page, shown, busy, stale] = [0, null, false, false];
-
-  const row = () => state.shards.get(address);
+  let page = 0;
 
   function go(step) {
     page = Math.max(0, page + step);
-    load();
-  }
-
-  /** One question at a time; what changed meanwhile is asked for afterwards. */
-  async function load() {
-    if (busy) {
-      stale = true;
-      return;
-    }
-    busy = true;
-    try {
-      await Promise.all([loadFacts(), loadBlocks()]);
-      problem.replaceChildren();
-    } catch (error) {
-      problem.replaceChildren(trouble(error));
-    }
-    busy = false;
-    if (stale) {
-      stale = false;
-      load();
-    }
+    following.again();
   }
 
   async function loadFacts() {
     const status = await ask(at(address), 'shard_status');
-    const live = row();
+    const live = state.shards.get(address);
     const badge = el('span.badge', { 'data-state': status.state }, status.exists ? status.state : 'not there yet');
     const error = live?.error ?? status.quarantine?.reason ?? status.quarantine;
     head.replaceChildren(facts([
@@ -90,16 +69,8 @@ export function shard({ state }, address) {
     turn.set(`${count(oldest)} to ${count(newest)} of ${count(height)}`, page > 0, oldest > 0);
   }
 
-  load();
-  return {
-    title: `Shard ${address}`,
-    element,
-    update: () => {
-      const now = JSON.stringify(row() ?? null) + state.restarts;
-      if (now !== shown && shown !== null) load();
-      shown = now;
-    },
-  };
+  const following = follow(state, address, problem, () => Promise.all([loadFacts(), loadBlocks()]));
+  return { title: `Shard ${address}`, element, update: following.update };
 }
 
 function blockRow(home, block, now_ms) {

@@ -12,6 +12,8 @@ const BLOCKS_MAX = 500;
 
 export class State {
   constructor() {
+    // Each of them begins with all shards.
+    this.connections = 0;
     this.forget();
   }
 
@@ -38,7 +40,10 @@ export class State {
   }
 
   takeShards({ whole, rows, total }) {
-    if (whole) this.shards.clear();
+    if (whole) {
+      this.shards.clear();
+      this.connections += 1;
+    }
     for (const [address, state, height, pooled, transactions, error] of rows) {
       this.shards.set(address, { address, state, height, pooled, transactions, error });
     }

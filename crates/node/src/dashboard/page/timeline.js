@@ -119,10 +119,13 @@ export function timeline(state, feed) {
 
   canvas.addEventListener('pointermove', point);
   canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
-  canvas.addEventListener('keydown', ({ key }) => {
+  canvas.addEventListener('keydown', (event) => {
+    const { key } = event;
     if (key === '+' || key === '=') zoom(-1);
     if (key === '-') zoom(1);
-    if (key === ' ') hold.click();
+    if (key !== ' ') return;
+    event.preventDefault();
+    hold.click();
   });
   label();
   return {

@@ -4,41 +4,26 @@ import { el, facts, hash, panel } from './dom.js';
 import { count, ether, gwei, number, plural, size } from './format.js';
 import { ask, askAll, at } from './rpc.js';
 import { crumbs, trouble } from './crumbs.js';
+import { follow } from './follow.js';
 import { traceTree } from './trace.js';
 
 /** The page of a transaction. One that waits is looked at again when its shard has done something. */
 export function transaction({ state }, shard, name) {
   const home = `#/shard/${shard}`;
-  const body = el('div');
-  const element = el('div.page', {}, crumbs(shard, 'Transaction'), el('h1', {}, 'Transaction ', el('span.break', {}, name)), body);
-  let [settled, busy, seen] = [false, false, null];
-
-  async function load() {
-    if (busy || settled) return;
-    busy = true;
-    try {
-      const [one, receipt, status] = await askAll(at(shard), [
-        ['eth_getTransactionByHash', name], ['eth_getTransactionReceipt', name], ['shard_getTransactionStatus', name],
-      ]);
-      settled = Boolean(receipt);
-      body.replaceChildren(...show(home, one, receipt, status));
-      if (receipt) body.append(await trace(shard, name, home));
-    } catch (error) {
-      body.append(trouble(error));
-    }
-    busy = false;
-  }
-
-  load();
-  return {
-    title: 'Transaction',
-    element,
-    update: () => {
-      const now = JSON.stringify(state.shards.get(shard) ?? null);
-      if (now !== seen && seen !== null) load();
-      seen = now;
-    },
-  };
+  const [problem, body] = [el('div'), el('div')];
+  const title = el('h1', {}, 'Transaction ', el('span.break', {}, name));
+  const element = el('div.page', {}, crumbs(shard, 'Transaction'), title, problem, body);
+  let settled = false;
+  const { update } = follow(state, shard, problem, async () => {
+    if (settled) return;
+    const [one, receipt, status] = await askAll(at(shard), [
+      ['eth_getTransactionByHash', name], ['eth_getTransactionReceipt', name], ['shard_getTransactionStatus', name],
+    ]);
+    settled = Boolean(receipt);
+    body.replaceChildren(...show(home, one, receipt, status));
+    if (receipt) body.append(await trace(shard, name, home));
+  });
+  return { title: 'Transaction', element, update };
 }
 
 function show(home, one, receipt, status) {
