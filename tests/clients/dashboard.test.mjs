@@ -47,6 +47,12 @@ async function openFake(first, options = DESK) {
 const listed = (page) => page.$$eval('.space .row', (rows) => rows.map((row) => row.dataset.address));
 const text = (page, selector) => page.$eval(selector, (element) => element.textContent);
 const has = (page, check, ...args) => page.waitForFunction(check, { polling: 'raf' }, ...args);
+/** Follows a link in what may be drawn anew at any moment: found and clicked in one go. */
+const follow = (page, link) => has(page, (link) => {
+  const found = document.querySelector(link);
+  found?.click();
+  return Boolean(found);
+}, link);
 /** The part that one does not have to scroll sideways for. */
 const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
@@ -58,7 +64,7 @@ test('a transaction is shown as committed, without a reload', async () => {
   await shows(page, '.latest .transactions li', `${transactionHash}committed`);
   await shows(page, '.shards .row', shard);
   await picture(page, 'overview');
-  await page.click(`.latest a[href$="/tx/${transactionHash}"]`);
+  await follow(page, `.latest a[href$="/tx/${transactionHash}"]`);
   await shows(page, '.about .badge', 'success');
   await shows(page, 'h1', transactionHash);
   assert.equal(await page.evaluate(() => window.sameLoad), true);
@@ -74,9 +80,9 @@ test('a shard’s page follows its blocks', async () => {
   const { blockNumber, transactionHash } = await wallet.transfer();
   await shows(page, '.history tbody th', `${blockNumber}`);
   await picture(page, 'shard');
-  await page.click(`.history a[href$="/block/${blockNumber}"]`);
+  await follow(page, `.history a[href$="/block/${blockNumber}"]`);
   await shows(page, '.history a', transactionHash);
-  await page.click('.history td a[href*="/address/"]');
+  await follow(page, '.history td a[href*="/address/"]');
   await shows(page, '.about', 'Nonce2');
   await page.done();
 });
