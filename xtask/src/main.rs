@@ -50,8 +50,11 @@ enum Command {
     Sim(sim::Options),
     /// Random strands on real threads, with an accounting of every wake
     Soak(soak::Options),
-    /// cast, forge, viem, ethers and web3.py against the node; installs them into target/clients
+    /// cast, forge, viem, ethers, web3.py and a browser against the node; installs them into
+    /// target/clients
     Clients(clients::Options),
+    /// Draws the dashboard for the documentation, in docs/pictures, from a node under load
+    Pictures,
     /// Writes docs/rpc.md anew from what the node answers
     RpcDocs,
     /// Writes docs/metrics.md anew from the lists of metrics
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Clients(options) => clients::run(&options),
+        Command::Pictures => clients::pictures(),
         Command::RpcDocs => reference("reference"),
         Command::MetricsDocs => reference("metrics"),
         Command::Fuzz(options) => fuzz::run(&options),

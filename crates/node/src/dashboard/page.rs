@@ -16,13 +16,37 @@ type File = (&'static str, &'static str, &'static str);
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
+const SVG: &str = "image/svg+xml";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files. The first one is the page.
 const FILES: &[File] = &[
     ("index.html", HTML, include_str!("page/index.html")),
-    ("style.css", CSS, include_str!("page/style.css")),
+    ("account.js", SCRIPT, include_str!("page/account.js")),
+    ("block.js", SCRIPT, include_str!("page/block.js")),
+    ("blocks.js", SCRIPT, include_str!("page/blocks.js")),
+    ("chart.js", SCRIPT, include_str!("page/chart.js")),
+    ("crumbs.js", SCRIPT, include_str!("page/crumbs.js")),
+    ("dom.js", SCRIPT, include_str!("page/dom.js")),
+    ("feed.js", SCRIPT, include_str!("page/feed.js")),
+    ("follow.js", SCRIPT, include_str!("page/follow.js")),
+    ("format.js", SCRIPT, include_str!("page/format.js")),
+    ("icon.svg", SVG, include_str!("page/icon.svg")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
+    ("overview.js", SCRIPT, include_str!("page/overview.js")),
+    ("parts.css", CSS, include_str!("page/parts.css")),
+    ("rpc.js", SCRIPT, include_str!("page/rpc.js")),
+    ("search.js", SCRIPT, include_str!("page/search.js")),
+    ("shard.js", SCRIPT, include_str!("page/shard.js")),
+    ("shards.js", SCRIPT, include_str!("page/shards.js")),
+    ("sort.js", SCRIPT, include_str!("page/sort.js")),
+    ("state.js", SCRIPT, include_str!("page/state.js")),
+    ("style.css", CSS, include_str!("page/style.css")),
+    ("theme.js", SCRIPT, include_str!("page/theme.js")),
+    ("timeline.js", SCRIPT, include_str!("page/timeline.js")),
+    ("trace.js", SCRIPT, include_str!("page/trace.js")),
+    ("transaction.js", SCRIPT, include_str!("page/transaction.js")),
+    ("workers.js", SCRIPT, include_str!("page/workers.js")),
 ];
 
 /// What a browser may do on the page: nothing with what is not ours.
@@ -106,6 +130,15 @@ mod tests {
                 let scripts = text.matches("<script").count();
                 assert_eq!(scripts, text.matches("></script>").count(), "{name}: inline script");
             }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/dashboard/page");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(find(&name).is_some(), "{name} is not in the list");
         }
     }
 
