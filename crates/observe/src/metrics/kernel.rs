@@ -10,8 +10,10 @@ use super::{
     },
 };
 
+type Count = fn(&WorkerMetrics) -> u64;
+
 /// What workers count, each for itself.
-static COUNTERS: [(&Family, fn(&WorkerMetrics) -> u64); 7] = [
+static COUNTERS: [(&Family, Count); 7] = [
     (&TURNS, |worker| worker.turns),
     (&WAKES, |worker| worker.wakes),
     (&STEALS, |worker| worker.steals),
