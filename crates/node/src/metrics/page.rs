@@ -163,11 +163,12 @@ mod tests {
     use super::*;
 
     /// The parts of a node that have numbers.
-    const PARTS: [&str; 6] = [
+    const PARTS: [&str; 7] = [
         "shiftwork_node_",
         "shiftwork_rpc_",
         "shiftwork_http_",
         "shiftwork_websocket_",
+        "shiftwork_dashboard_",
         "shiftwork_store_",
         "shiftwork_base_chain_",
     ];
