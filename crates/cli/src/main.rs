@@ -1,6 +1,7 @@
 //! The binary `shiftwork`: what can one do with it from a terminal?
 
 mod demo;
+mod http;
 mod node;
 mod policies;
 mod run;
