@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use crate::{
     accounts::DevAccount,
     base_chain::SharedStatus,
+    dashboard::Dashboard,
     dev::Dev,
     metrics::Metrics,
     rpc::{error::RpcError, eth::filters::Filters},
@@ -39,6 +40,7 @@ pub(crate) struct Context {
     pub(crate) subscriptions: Arc<Semaphore>,
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
+    pub(crate) dashboard: Dashboard,
 }
 
 /// How many jobs of each kind may be in the line of the workers at once. Whoever finds no room waits

@@ -28,6 +28,7 @@
 pub mod accounts;
 pub mod base_chain;
 mod context;
+mod dashboard;
 mod dev;
 mod ended;
 mod metrics;

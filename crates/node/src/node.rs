@@ -24,6 +24,7 @@ use crate::{
     accounts::{AccountsError, DevAccount},
     base_chain::{BaseChainError, BaseChainStatus, Listener, Listening},
     context::{Context, Room},
+    dashboard::Dashboard,
     dev::Dev,
     ended::Ended,
     metrics::{Metrics, store::TimedStore},
@@ -103,6 +104,7 @@ impl Node {
             filters: Filters::default(),
             subscriptions: subscribe::room(settings.limits.subscriptions_all),
             base_chain: listener.as_ref().map(Listener::status),
+            dashboard: Dashboard::new(),
             settings,
         });
         expire_now_and_then(&context).map_err(StartError::Shards)?;
@@ -214,9 +216,14 @@ fn expire_now_and_then(context: &Arc<Context>) -> Result<(), OpenError> {
 }
 
 /// The time of day, in seconds.
-#[allow(clippy::disallowed_methods, reason = "here it enters: from now on shards ask the runtime")]
 fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    unix_time_ms() / 1_000
+}
+
+/// The same in milliseconds.
+#[allow(clippy::disallowed_methods, reason = "here it enters: from now on shards ask the runtime")]
+pub(crate) fn unix_time_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {

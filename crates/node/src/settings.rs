@@ -32,6 +32,8 @@ pub struct Settings {
     pub base_chain: Option<BaseChain>,
     /// Methods that change state without a transaction, and time travel. For development.
     pub dev_api: bool,
+    /// A page at `/dashboard` that shows what the node does.
+    pub dashboard: bool,
     /// Methods for whoever runs the node.
     pub admin_api: bool,
     /// How long shutting down may take.
@@ -199,6 +201,7 @@ impl Settings {
             limits: Limits::default(),
             base_chain: None,
             dev_api: false,
+            dashboard: true,
             admin_api: false,
             shutdown_deadline: Duration::from_secs(10),
         }

@@ -63,6 +63,8 @@ const FAMILIES: &[(Family, Write)] = families! {
         |page, family, seen| page.number(family, &[], seen.context.limits().connections);
     "shiftwork_websocket_connections" Gauge "Open WebSockets.",
         |page, family, seen| page.number(family, &[], seen.context.metrics.websockets.get());
+    "shiftwork_dashboard_connections" Gauge "Who looks at the dashboard; these are WebSockets too.",
+        |page, family, seen| page.number(family, &[], seen.context.dashboard.viewers());
     "shiftwork_http_connections_accepted_total" Counter "Connections so far, those turned away among them.",
         |page, family, seen| page.number(family, &[], seen.context.metrics.accepted.get());
     "shiftwork_http_refusals_total" Counter "What was turned away at the door, by limit.",

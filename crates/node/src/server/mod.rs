@@ -8,7 +8,7 @@ mod depth;
 mod path;
 pub(crate) mod refusal;
 mod request_id;
-mod services;
+pub(crate) mod services;
 mod timed;
 
 use std::{

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     context::{Context, Endpoint},
+    dashboard::{self, Target},
     metrics,
     rpc::{
         error::{LIMIT, RpcError, SERVER_ERROR},
@@ -157,7 +158,14 @@ impl Services {
             // Load balancers look whether somebody is there, as geth lets them.
             Path::Rpc(_) if looks => text(StatusCode::OK, HttpBody::empty()),
             Path::Rpc(_) => not_allowed("JSON-RPC is asked for with POST\n", "POST, GET, OPTIONS"),
-            Path::Health | Path::Ready | Path::Metrics if !looks => {
+            Path::Dashboard(_) if !self.context.settings.dashboard => text(
+                StatusCode::NOT_FOUND,
+                "the dashboard is switched off: start the node without --no-dashboard\n",
+            ),
+            Path::Dashboard(Target::Feed) if ws::is_upgrade_request(&request) => {
+                dashboard::upgrade(&self.context, request, connection)
+            }
+            Path::Health | Path::Ready | Path::Metrics | Path::Dashboard(_) if !looks => {
                 not_allowed("this is only to be looked at: GET\n", "GET, HEAD, OPTIONS")
             }
             Path::Health => text(StatusCode::OK, "ok\n"),
@@ -174,13 +182,17 @@ impl Services {
                 }
                 Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message + "\n"),
             },
+            Path::Dashboard(target) => {
+                dashboard::answer(&self.context, target, request.headers()).await
+            }
             Path::NoAddress => text(
                 StatusCode::NOT_FOUND,
                 "/shard/ is followed by an address of 20 bytes in hex\n",
             ),
             Path::Unknown => text(
                 StatusCode::NOT_FOUND,
-                "JSON-RPC is at / and /shard/<address>; there are /health, /ready and /metrics\n",
+                "JSON-RPC is at / and /shard/<address>; there are /dashboard, /health, /ready and \
+                 /metrics\n",
             ),
         }
     }
@@ -284,7 +296,7 @@ fn stop_of(connection: Option<&Arc<Connection>>) -> StopHandle {
 }
 
 /// An answer in plain words.
-pub(super) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<HttpBody> {
+pub(crate) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<HttpBody> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
