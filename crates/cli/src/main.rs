@@ -7,6 +7,7 @@ mod policies;
 mod run;
 mod shards;
 mod text;
+mod timeline;
 mod top;
 
 use std::{io, process::ExitCode};

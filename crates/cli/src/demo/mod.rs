@@ -17,6 +17,7 @@ mod view;
 use std::{
     collections::VecDeque,
     io::{self, IsTerminal, Write},
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -35,6 +36,8 @@ use shiftwork::{
 use part::{Part, Stage};
 use screen::Screen;
 use view::{Canvas, Sample};
+
+use crate::timeline::{self, Timeline};
 
 /// A redraw about so often looks alive and costs nothing to speak of.
 const FRAME: Duration = Duration::from_millis(100);
@@ -55,6 +58,9 @@ pub(crate) struct Options {
     /// In which order strands get their turns
     #[arg(long, value_enum, default_value_t = Order::Stealing)]
     discipline: Order,
+    /// Write what ran where to a file that https://ui.perfetto.dev shows
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -89,11 +95,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .context("could not ask to be told of Ctrl-C")?;
     }
     part::silence_deliberate_panics();
+    let timeline = options.timeline.as_deref().map(Timeline::create).transpose()?;
 
     let reports = Arc::new(Mutex::new(Vec::new()));
     let mut builder = Runtime::builder().name("demo").discipline(options.discipline.discipline());
     if let Some(workers) = options.workers {
         builder = builder.workers(workers);
+    }
+    if timeline.is_some() {
+        builder = builder.record(timeline::EVENTS);
     }
     let runtime = builder
         .on_report({
@@ -110,11 +120,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
     stage.close();
     let stopped = block_on(runtime.stop_processes(PATIENCE));
+    let handle = runtime.handle();
     let end = runtime.shutdown_timeout(PATIENCE);
     let reports = reports.lock().expect("nobody panics here");
     let mut text = summary::text(&last, &parts, &stopped, &reports);
     if let Err(late) = end {
         text.push_str(&format!("\n{late}\n"));
+    }
+    if let Some(timeline) = timeline {
+        text.push('\n');
+        text.push_str(&timeline.write(&[("demo", &handle.recording())])?);
     }
     io::stdout().write_all(text.as_bytes()).context("could not write the summary")
 }

@@ -21,6 +21,7 @@ mod maker;
 mod numbers;
 mod page;
 mod row;
+mod turns;
 
 use std::sync::{Arc, Mutex};
 

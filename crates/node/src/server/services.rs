@@ -19,7 +19,7 @@ use tower::{
 use tracing::Instrument;
 
 use super::{
-    access, body,
+    access, admin, body,
     calls::{CallsLayer, Silent},
     connection::Connection,
     path::Path,
@@ -165,7 +165,9 @@ impl Services {
             Path::Dashboard(Target::Feed) if ws::is_upgrade_request(&request) => {
                 dashboard::upgrade(&self.context, request, connection)
             }
-            Path::Health | Path::Ready | Path::Metrics | Path::Dashboard(_) if !looks => {
+            Path::Health | Path::Ready | Path::Metrics | Path::Timeline | Path::Dashboard(_)
+                if !looks =>
+            {
                 not_allowed("this is only to be looked at: GET\n", "GET, HEAD, OPTIONS")
             }
             Path::Health => text(StatusCode::OK, "ok\n"),
@@ -182,6 +184,9 @@ impl Services {
                 }
                 Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message + "\n"),
             },
+            Path::Timeline => {
+                admin::timeline(&self.context, request.uri().query(), connection).await
+            }
             Path::Dashboard(target) => {
                 dashboard::answer(&self.context, target, request.headers()).await
             }
