@@ -1,5 +1,6 @@
 //! Does `shiftwork top` show what a program does, on a real terminal?
 
+mod node;
 mod once;
 mod pty;
 mod server;

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{Read, Write},
+    num::NonZeroU16,
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
@@ -30,6 +31,10 @@ pub(crate) struct Pty {
 
 fn size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn some(n: u16) -> NonZeroU16 {
+    NonZeroU16::new(n).expect("a terminal has rows and columns")
 }
 
 impl Pty {
@@ -71,7 +76,8 @@ impl Pty {
             }
         };
         thread::Builder::new().spawn(read).unwrap();
-        Pty { master, child, output, screen: vt100::Parser::new(rows, columns, 0), modes }
+        let screen = vt100::Parser::new(some(rows), some(columns), 0);
+        Pty { master, child, output, screen, modes }
     }
 
     pub(crate) fn screen(&self) -> &vt100::Screen {
@@ -104,7 +110,7 @@ impl Pty {
     }
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
-        self.screen.screen_mut().set_size(rows, columns);
+        self.screen.screen_mut().set_size(some(rows), some(columns));
         tcsetwinsize(&self.master, size(columns, rows)).unwrap();
     }
 
