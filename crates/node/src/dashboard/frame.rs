@@ -12,7 +12,8 @@ use super::{
     blocks::{FOUND_MAX, Shown},
     board::Board,
     numbers::Numbers,
-    row::Row, turns::Turns,
+    row::Row,
+    turns::Turns,
 };
 
 /// So many shards come new in a frame; the others come with the next ones.
