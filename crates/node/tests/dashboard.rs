@@ -16,6 +16,7 @@ use common::{
     start, transfer, until_height,
 };
 use http::Request;
+use kernel::Phase;
 use node::Node;
 use observe::Snapshot;
 use serde_json::{Value, json};
@@ -30,12 +31,21 @@ fn metric(node: &Node, name: &str) -> Option<f64> {
     page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
-/// A transfer in a shard, which is then in a block. Its hash.
+/// A transfer in a shard, which is then in a block and out of the pool. Its hash.
 fn pay(node: &Node, shard: Address, nonce: u64) -> Value {
     let raw = sign(&node.accounts()[0], transfer(node, shard, nonce));
     let hash = result(node.address(), &path(shard), "eth_sendRawTransaction", json!([raw]));
     until_height(node, shard, nonce + 1);
+    settle(node, shard);
     hash
+}
+
+/// Waits until a shard has nothing to do.
+fn settle(node: &Node, shard: Address) {
+    let shard = node.shards().get(shard).unwrap();
+    while shard.status().pool_len > 0 || shard.status().phase != Phase::Idle {
+        thread::yield_now();
+    }
 }
 
 /// Somebody who looks.
@@ -209,6 +219,7 @@ fn failed_transactions_are_counted() {
     // Its creation ends with INVALID.
     let transaction = json!({ "from": from, "data": "0xfe", "gas": "0x186a0" });
     common::send(&node, MARKET, transaction);
+    settle(&node, MARKET);
     let numbers = &get(&node, "/dashboard/state").json()["node"];
     assert_eq!((&numbers["transactions"], &numbers["failed"]), (&json!(1), &json!(1)));
 }
