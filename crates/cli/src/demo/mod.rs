@@ -122,15 +122,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let stage = Stage::new(runtime.handle());
     let parts = Arc::new(start_parts(&stage)?);
     let watched = |address| Watch::start(address, seen::watched(&stage.handle, &parts));
-    let watch = options.listen.map(watched).transpose().context("could not listen")?;
-    if let Some(watch) = &watch {
-        eprintln!("watch it: shiftwork top http://{}", watch.address());
+    let others = options.listen.map(watched).transpose().context("could not listen")?;
+    if let Some(others) = &others {
+        eprintln!("watch it: shiftwork top http://{}", others.address());
     }
     let title = title(options, &runtime);
     let last = watch(&title, options.seconds, &runtime, &parts, &interrupted)?;
 
     // Workers that somebody has paused have to end, too.
-    drop(watch);
+    drop(others);
     runtime.resume();
     stage.close();
     let stopped = block_on(runtime.stop_processes(PATIENCE));

@@ -45,7 +45,8 @@ impl Client {
             200 => {}
             404 => {
                 return Err(format!(
-                    "{url} has no dashboard/state: is it a node of Shiftwork, of this version?"
+                    "{url} has no dashboard/state: is it a node of Shiftwork, started without \
+                     --no-dashboard?"
                 ));
             }
             _ => return Err(format!("{url} refuses: {}", words(&answer))),

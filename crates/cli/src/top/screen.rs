@@ -65,6 +65,7 @@ fn leave_before_panics() {
 
 #[cfg(test)]
 #[path = "../../tests/top/pty.rs"]
+#[expect(dead_code, reason = "the tests beside it need more of it")]
 mod pty;
 
 #[cfg(test)]
