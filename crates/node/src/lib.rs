@@ -37,10 +37,11 @@ mod rpc;
 mod server;
 pub mod settings;
 mod timeline;
+pub mod watch;
 
 pub use ended::Ended;
 pub use metrics::page::metrics;
 pub use node::{Node, StartError};
 pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;
-pub use timeline::{Timeline, Written};
+pub use timeline::Timeline;

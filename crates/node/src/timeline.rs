@@ -5,32 +5,24 @@
 //! no longer hold is counted, and said.
 
 use std::{
-    io,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use kernel::Handle;
-use observe::timeline;
 
 /// So many events per worker are kept of a node that records from its start.
 pub(crate) const EVENTS_FROM_START: usize = 1 << 18;
 
 /// The recorders of a node's runtimes. It outlives the node: what was recorded until its end can be
 /// written after it.
+///
+/// `observe::timeline::write` makes a trace of what it holds.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     runtimes: [(&'static str, Handle); 2],
     /// How many want them on.
     holders: Arc<Mutex<usize>>,
-}
-
-/// What a trace holds, and what it lacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    pub events: u64,
-    /// How many older ones were there no longer.
-    pub dropped: u64,
 }
 
 /// The recorders are on while it is there.
@@ -56,34 +48,17 @@ impl Timeline {
         }
     }
 
-    /// Writes all that the recorders hold as a trace that Perfetto and Chrome show.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<Written> {
-        self.write_since(Duration::ZERO, out)
+    /// What the recorders hold, by the name of the runtime.
+    pub fn recordings(&self) -> [(&'static str, kernel::Recording); 2] {
+        self.recordings_since(Duration::ZERO)
     }
 
-    /// The same from then on, by the clock of the queries.
-    pub(crate) fn write_since(
+    /// The same from then on, by the clock of the queries. The runtime of the shards starts before
+    /// theirs, so its clock is ahead: there may be a little more than was asked for.
+    pub(crate) fn recordings_since(
         &self,
         since: Duration,
-        out: &mut dyn io::Write,
-    ) -> io::Result<Written> {
-        let recordings = self.recordings(since);
-        let mut written = Written::default();
-        for (_, recording) in &recordings {
-            written.events += recording.events.len() as u64;
-            written.dropped += recording.dropped;
-        }
-        let named: Vec<_> = recordings.iter().map(|(name, recording)| (*name, recording)).collect();
-        timeline::write(out, &named)?;
-        Ok(written)
-    }
-
-    /// What was recorded, by the name of the runtime. The one of the shards starts before the one of
-    /// the queries, so its clock is ahead: there may be a little more than was asked for.
-    pub(crate) fn recordings(&self, since: Duration) -> [(&'static str, kernel::Recording); 2] {
+    ) -> [(&'static str, kernel::Recording); 2] {
         self.runtimes.each_ref().map(|(name, runtime)| (*name, runtime.recording_since(since)))
     }
 }

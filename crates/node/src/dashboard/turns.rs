@@ -34,7 +34,7 @@ struct Worker {
 impl Turns {
     /// What was recorded from then until now, by the clock of the queries.
     pub(super) fn between(timeline: &Timeline, from: Duration, to: Duration) -> Turns {
-        let recordings = timeline.recordings(from);
+        let recordings = timeline.recordings_since(from);
         let zero = recordings[1].1.origin;
         let mut turns =
             Turns { from_us: micros(from), to_us: micros(to), workers: Vec::new(), dropped: 0 };

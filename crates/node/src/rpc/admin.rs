@@ -6,6 +6,7 @@
 use kernel::{Handle, NoSuchWorker, WorkerId};
 
 use super::{
+    args::Args,
     dev::Number,
     error::{METHOD_NOT_FOUND, RpcError},
     method::{Answer, Call, Kind, Method, Param, Place, answer},
@@ -43,19 +44,29 @@ pub(crate) fn allowed(call: &Call) -> Result<(), RpcError> {
     ))
 }
 
-type Switch = fn(&Handle, WorkerId) -> Result<(), NoSuchWorker>;
+/// Pauses a worker, or lets it go on.
+pub(crate) type Switch = fn(&Handle, WorkerId) -> Result<(), NoSuchWorker>;
 
 fn switch(call: &mut Call, switch: Switch) -> Result<Answer, RpcError> {
     allowed(call)?;
-    let runtime: String = call.args.required("runtime")?;
-    let worker: Number = call.args.required("worker")?;
-    call.args.end()?;
-    let handle = match runtime.as_str() {
-        "shards" => &call.context.workers,
-        "queries" => &call.context.queries,
-        _ => return Err(RpcError::invalid("the runtimes are `shards` and `queries`")),
+    let runtimes = [("shards", &call.context.workers), ("queries", &call.context.queries)];
+    answer(&switch_worker(&mut call.args, &runtimes, switch)?)
+}
+
+/// Does so with the worker that the arguments name: `true`.
+pub(crate) fn switch_worker(
+    args: &mut Args,
+    runtimes: &[(&str, &Handle)],
+    switch: Switch,
+) -> Result<bool, RpcError> {
+    let runtime: String = args.required("runtime")?;
+    let worker: Number = args.required("worker")?;
+    args.end()?;
+    let Some((_, handle)) = runtimes.iter().find(|(name, _)| *name == runtime) else {
+        let names: Vec<_> = runtimes.iter().map(|(name, _)| format!("`{name}`")).collect();
+        return Err(RpcError::invalid(format!("the runtimes are {}", names.join(" and "))));
     };
     let worker = usize::try_from(worker.get()).unwrap_or(usize::MAX);
     switch(handle, WorkerId::new(worker)).map_err(|why| RpcError::invalid(why.to_string()))?;
-    answer(&true)
+    Ok(true)
 }

@@ -5,7 +5,10 @@ use std::{num::NonZeroU64, sync::Arc, time::Duration};
 use http::{HeaderValue, Response, StatusCode, header};
 use jsonrpsee::server::HttpBody;
 
-use super::{connection::Connection, services::text};
+use super::{
+    connection::Connection,
+    services::{json, text},
+};
 use crate::context::Context;
 
 /// So long it records if nothing is said.
@@ -42,21 +45,19 @@ pub(super) async fn timeline(
     }
     let timeline = context.timeline.clone();
     let written = tokio::task::spawn_blocking(move || {
+        let recordings = timeline.recordings_since(since);
+        let recordings = recordings.each_ref().map(|(name, recording)| (*name, recording));
         let mut trace = Vec::new();
-        timeline.write_since(since, &mut trace).map(|_| trace)
+        observe::timeline::write(&mut trace, &recordings).map(|()| trace)
     });
     let written = written.await;
     drop(recording);
     let Ok(Ok(trace)) = written else {
         return text(StatusCode::INTERNAL_SERVER_ERROR, "the trace could not be written\n");
     };
-    let mut response = text(StatusCode::OK, trace);
-    let headers = response.headers_mut();
-    let fixed = HeaderValue::from_static;
-    headers.insert(header::CONTENT_TYPE, fixed("application/json; charset=utf-8"));
-    let name = fixed("attachment; filename=\"shiftwork-timeline.json\"");
-    headers.insert(header::CONTENT_DISPOSITION, name);
-    headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+    let mut response = json(trace);
+    let name = HeaderValue::from_static("attachment; filename=\"shiftwork-timeline.json\"");
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
     response
 }
 

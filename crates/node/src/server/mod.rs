@@ -1,6 +1,6 @@
 //! The door: sockets, connections, and what is let in.
 
-mod access;
+pub(crate) mod access;
 mod admin;
 mod body;
 mod calls;

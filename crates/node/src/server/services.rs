@@ -310,6 +310,18 @@ pub(crate) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<Ht
     response
 }
 
+/// An answer for programs: how something is now.
+pub(crate) fn json(body: impl Into<HttpBody>) -> Response<HttpBody> {
+    let mut response = text(StatusCode::OK, body);
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, fixed("application/json; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+    // Names in it are written by strangers: no browser may take it for a page.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    response
+}
+
 fn not_allowed(why: &'static str, allowed: &'static str) -> Response<HttpBody> {
     let mut response = text(StatusCode::METHOD_NOT_ALLOWED, why);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
