@@ -6,6 +6,7 @@ mod policies;
 mod run;
 mod shards;
 mod text;
+mod timeline;
 
 use std::{io, process::ExitCode};
 

@@ -32,6 +32,28 @@ fn bad_arguments_get_clear_errors() {
 }
 
 #[test]
+fn the_demo_leaves_a_timeline_with_the_names_of_what_ran() {
+    let out = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo_timeline.json");
+    let out = out.to_str().unwrap();
+    let output = shiftwork(&["demo", "--seconds", "0.3", "--workers", "2", "--timeline", out]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains("timeline: ") && text.contains(out), "{text}");
+    let trace: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(out).unwrap()).expect("it is JSON");
+    let events = trace["traceEvents"].as_array().unwrap();
+    let some = |is: &dyn Fn(&serde_json::Value) -> bool| events.iter().any(is);
+    assert!(some(&|event| event["args"]["name"] == "worker 1"), "there is a track per worker");
+    assert!(some(&|event| event["cat"] == "turn" && event["name"] == "job"));
+    let named = |start: &str| {
+        some(&|event| event["name"].as_str().is_some_and(|name| name.starts_with(start)))
+    };
+    assert!(named("process "), "processes have names");
+    assert!(some(&|event| event["ph"] == "f"), "there are arrows");
+    check_refused(&["demo", "--timeline", "/nowhere/at/all.json"], "/nowhere/at/all.json");
+}
+
+#[test]
 fn the_demo_without_a_terminal_ends_by_itself_with_a_summary_and_no_escapes() {
     for discipline in ["fifo", "stealing", "priority", "feedback"] {
         let arguments = ["demo", "--seconds", "0.7", "--workers", "2", "--discipline", discipline];

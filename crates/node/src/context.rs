@@ -18,6 +18,7 @@ use crate::{
     metrics::Metrics,
     rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
+    timeline::Timeline,
 };
 
 /// What all requests share.
@@ -41,6 +42,9 @@ pub(crate) struct Context {
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
     pub(crate) dashboard: Dashboard,
+    pub(crate) timeline: Timeline,
+    /// For one at a time who records at `/admin/timeline`.
+    pub(crate) timeline_room: Semaphore,
 }
 
 /// How many jobs of each kind may be in the line of the workers at once. Whoever finds no room waits

@@ -36,8 +36,11 @@ mod node;
 mod rpc;
 mod server;
 pub mod settings;
+mod timeline;
+pub mod watch;
 
 pub use ended::Ended;
 pub use node::{Node, StartError};
 pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;
+pub use timeline::Timeline;

@@ -19,6 +19,7 @@ use shard::{
     shards::OpenError,
     store::{DiskStore, MemoryStore, Options, Store, StoreError},
 };
+use tokio::sync::Semaphore;
 
 use crate::{
     accounts::{AccountsError, DevAccount},
@@ -31,6 +32,7 @@ use crate::{
     rpc::eth::{filters::Filters, subscribe},
     server::Server,
     settings::{Settings, Storage},
+    timeline::{EVENTS_FROM_START, Recording, Timeline},
 };
 
 /// Pools are looked through about so often for what waits too long.
@@ -42,6 +44,8 @@ pub struct Node {
     server: Option<Server>,
     runtimes: Option<Runtimes>,
     listening: Option<Listening>,
+    /// If it records from its start.
+    _recording: Option<Recording>,
 }
 
 /// Shards take turns on one, questions are answered on the other.
@@ -92,6 +96,9 @@ impl Node {
             now,
         );
         let shards = shards.map_err(StartError::Shards)?;
+        let timeline =
+            Timeline::new(runtimes.shards.handle().clone(), runtimes.queries.handle().clone());
+        let recording = settings.timeline.then(|| timeline.record());
         let context = Arc::new(Context {
             shards,
             queries: runtimes.queries.handle().clone(),
@@ -105,6 +112,8 @@ impl Node {
             subscriptions: subscribe::room(settings.limits.subscriptions_all),
             base_chain: listener.as_ref().map(Listener::status),
             dashboard: Dashboard::new(),
+            timeline: timeline.clone(),
+            timeline_room: Semaphore::new(1),
             settings,
         });
         expire_now_and_then(&context).map_err(StartError::Shards)?;
@@ -114,7 +123,8 @@ impl Node {
             listener.start(move |environment| context.shards.set_environment(environment))
         };
         let listening = listener.map(set).transpose().map_err(StartError::Thread)?;
-        Ok(Node { context, server: Some(server), runtimes: Some(runtimes), listening })
+        let (server, runtimes) = (Some(server), Some(runtimes));
+        Ok(Node { context, server, runtimes, listening, _recording: recording })
     }
 
     /// Where it listens.
@@ -135,6 +145,11 @@ impl Node {
     /// How the base chain is, if there is one.
     pub fn base_chain(&self) -> Option<BaseChainStatus> {
         self.context.base_chain.as_ref().map(|status| status.get())
+    }
+
+    /// What its workers do, if it is recorded: to be written also after its end.
+    pub fn timeline(&self) -> Timeline {
+        self.context.timeline.clone()
     }
 
     /// Answers a request without a socket, as it would be answered over HTTP.
@@ -190,7 +205,10 @@ impl Drop for Node {
 impl Runtimes {
     fn start(settings: &Settings) -> Result<Runtimes, BuildError> {
         let builder = |name: &str| {
-            let builder = Runtime::builder().name(name);
+            let mut builder = Runtime::builder().name(name);
+            if settings.timeline {
+                builder = builder.record(EVENTS_FROM_START);
+            }
             match settings.workers {
                 Some(workers) => builder.workers(workers.get()),
                 None => builder,

@@ -34,6 +34,8 @@ pub struct Settings {
     pub dev_api: bool,
     /// A page at `/dashboard` that shows what the node does.
     pub dashboard: bool,
+    /// Workers record what they do from the start on, for [`Node::timeline`](crate::Node::timeline).
+    pub timeline: bool,
     /// Methods for whoever runs the node.
     pub admin_api: bool,
     /// How long shutting down may take.
@@ -202,6 +204,7 @@ impl Settings {
             base_chain: None,
             dev_api: false,
             dashboard: true,
+            timeline: false,
             admin_api: false,
             shutdown_deadline: Duration::from_secs(10),
         }

@@ -16,6 +16,7 @@ use common::{
     start, transfer, until_height,
 };
 use http::Request;
+use kernel::Phase;
 use node::Node;
 use observe::Snapshot;
 use serde_json::{Value, json};
@@ -30,12 +31,21 @@ fn metric(node: &Node, name: &str) -> Option<f64> {
     page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
-/// A transfer in a shard, which is then in a block. Its hash.
+/// A transfer in a shard, which is then in a block and out of the pool. Its hash.
 fn pay(node: &Node, shard: Address, nonce: u64) -> Value {
     let raw = sign(&node.accounts()[0], transfer(node, shard, nonce));
     let hash = result(node.address(), &path(shard), "eth_sendRawTransaction", json!([raw]));
     until_height(node, shard, nonce + 1);
+    settle(node, shard);
     hash
+}
+
+/// Waits until a shard has nothing to do.
+fn settle(node: &Node, shard: Address) {
+    let shard = node.shards().get(shard).unwrap();
+    while shard.status().pool_len > 0 || shard.status().phase != Phase::Idle {
+        thread::yield_now();
+    }
 }
 
 /// Somebody who looks.
@@ -209,6 +219,7 @@ fn failed_transactions_are_counted() {
     // Its creation ends with INVALID.
     let transaction = json!({ "from": from, "data": "0xfe", "gas": "0x186a0" });
     common::send(&node, MARKET, transaction);
+    settle(&node, MARKET);
     let numbers = &get(&node, "/dashboard/state").json()["node"];
     assert_eq!((&numbers["transactions"], &numbers["failed"]), (&json!(1), &json!(1)));
 }
@@ -260,7 +271,10 @@ fn only_so_many_may_look_at_once() {
     }
     drop(viewers);
     while metric(&node, "shiftwork_dashboard_connections") != Some(0.0) {}
-    assert_eq!(node.shards().events().subscribers(), 0, "nobody looks, nothing is done");
+    // Nobody looks, nothing is done.
+    while node.shards().events().subscribers() != 0 {
+        thread::yield_now();
+    }
 }
 
 #[test]
@@ -302,4 +316,95 @@ fn a_shutdown_says_good_bye() {
     assert_eq!((code, why.as_str()), (1001, "the node is shutting down"));
     drop(viewer);
     assert!(end.join().unwrap().clean());
+}
+
+#[test]
+fn turns_of_workers_are_shown_to_who_wants_them() {
+    let node = start(|_| {});
+    let mut viewer = Viewer::open(&node);
+    assert_eq!(viewer.frame["timeline"], Value::Null);
+    viewer.socket.send(r#"{"timeline":true}"#);
+    // Nothing is recorded before it was heard.
+    viewer.until(|frame| frame["timeline"].is_object());
+    pay(&node, MARKET, 0);
+    let name = format!("shard {MARKET}");
+    let frame = viewer.until(|frame| {
+        let workers = frame["timeline"]["workers"].as_array().unwrap();
+        let mut slices = workers.iter().flat_map(|worker| worker["slices"].as_array().unwrap());
+        slices.any(|slice| slice[2] == name)
+    });
+    let timeline = frame["timeline"].clone();
+    let until = timeline["to_us"].as_u64().unwrap();
+    assert!(timeline["from_us"].as_u64().unwrap() < until);
+    assert_eq!(
+        (&timeline["workers"][0]["name"], &timeline["dropped"]),
+        (&json!("shards 0"), &json!(0))
+    );
+    assert_eq!(viewer.next()["timeline"]["from_us"], until, "nothing is left out between frames");
+    viewer.socket.send(r#"{"timeline":false}"#);
+    viewer.until(|frame| frame["timeline"].is_null());
+}
+
+#[test]
+fn workers_are_paused_only_by_who_runs_the_node() {
+    let stranger = start(|_| {});
+    for method in ["admin_pauseWorker", "admin_resumeWorker"] {
+        let answer = common::call(stranger.address(), "/", method, json!(["shards", 0]));
+        assert!(common::error(&answer, -32_601).contains("--admin-api"), "{answer}");
+    }
+    let timeline = get(&stranger, "/admin/timeline?seconds=1");
+    assert_eq!(timeline.status, 404);
+    assert!(timeline.body.contains("--admin-api"), "{timeline:?}");
+
+    let node = start(|settings| {
+        settings.admin_api = true;
+        settings.workers = std::num::NonZeroUsize::new(1);
+    });
+    let switch = |method, params| common::call(node.address(), "/", method, params);
+    let worker = |place: usize| {
+        get(&node, "/dashboard/state").json()["runtimes"][place]["workers"][0]["state"].clone()
+    };
+    for (place, runtime) in [(0, "shards"), (1, "queries")] {
+        assert_eq!(switch("admin_pauseWorker", json!([runtime, 0]))["result"], true);
+        while worker(place) != "paused" {}
+    }
+    // With all of them paused it can still be looked at, and woken.
+    let mut viewer = Viewer::open(&node);
+    assert_eq!(viewer.frame["runtimes"][0]["workers"][0]["state"], "paused");
+    for (place, runtime) in [(0, "shards"), (1, "queries")] {
+        assert_eq!(switch("admin_resumeWorker", json!([runtime, "0x0"]))["result"], true);
+        while worker(place) == "paused" {}
+    }
+    viewer.until(|frame| frame["runtimes"][0]["workers"][0]["state"] != "paused");
+    pay(&node, MARKET, 0);
+    let error = |params| common::error(&switch("admin_pauseWorker", params), -32_602);
+    assert!(error(json!(["shards", 1])).contains("there is no worker 1"));
+    assert!(error(json!(["shards", "0xffffffffffffffff"])).contains("there is no worker"));
+    assert!(error(json!(["tills", 0])).contains("`shards` and `queries`"));
+    assert!(error(json!(["shards"])).contains("worker"));
+}
+
+#[test]
+fn a_timeline_is_recorded_on_demand() {
+    let node = start(|settings| settings.admin_api = true);
+    for odd in ["seconds=0", "seconds=61", "seconds=soon"] {
+        let answer = get(&node, &format!("/admin/timeline?{odd}"));
+        assert_eq!(answer.status, 400, "{odd}");
+        assert!(answer.body.contains("from 1 to 60"), "{answer:?}");
+    }
+    let trace = thread::scope(|scope| {
+        let trace = scope.spawn(|| get(&node, "/admin/timeline?seconds=1"));
+        let mut nonce = 0;
+        while !trace.is_finished() {
+            pay(&node, MARKET, nonce);
+            nonce += 1;
+        }
+        trace.join().unwrap()
+    });
+    assert_eq!(trace.status, 200);
+    let name = trace.header("content-disposition").unwrap();
+    assert!(name.starts_with("attachment;"), "{name}");
+    let events = trace.json()["traceEvents"].as_array().unwrap().clone();
+    let name = format!("shard {MARKET}");
+    assert!(events.iter().any(|event| event["cat"] == "turn" && event["name"] == name));
 }

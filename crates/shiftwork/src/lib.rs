@@ -126,3 +126,8 @@ struct GuideToJobs;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tasks.md")]
 struct GuideToTasks;
+
+/// And those of the guide to timelines.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/timelines.md")]
+struct GuideToTimelines;

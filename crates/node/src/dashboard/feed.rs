@@ -20,25 +20,27 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use jsonrpsee::server::HttpBody;
 use serde::Deserialize;
+use soketto::handshake::http::Server as Greeting;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         Error, Message,
         error::CapacityError,
-        handshake::derive_accept_key,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
 
 use super::{
     VIEWERS_MAX,
-    frame::{Since, numbered},
+    frame::{Since, addressed},
     maker::{REST, Viewer},
+    turns::Turns,
 };
 use crate::{
     context::Context,
     server::{connection::Connection, refusal::Refusal, services::text},
+    timeline::Recording,
 };
 
 /// Nothing that a viewer says is longer.
@@ -64,10 +66,9 @@ pub(crate) fn upgrade<B>(
     mut request: Request<B>,
     connection: Option<&Arc<Connection>>,
 ) -> Response<HttpBody> {
-    let headers = request.headers();
-    let version = headers.get(header::SEC_WEBSOCKET_VERSION).map(HeaderValue::as_bytes);
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
-    let (Some(key), Some(b"13"), Some(connection)) = (key, version, connection) else {
+    // Nobody upgrades what came by no socket.
+    let greeted = Greeting::new().receive_request(&request).ok().zip(connection);
+    let Some((greeting, connection)) = greeted else {
         return text(StatusCode::BAD_REQUEST, "this is no WebSocket of version 13\n");
     };
     let Some(place) = context.dashboard.place() else {
@@ -90,14 +91,7 @@ pub(crate) fn upgrade<B>(
         show(&context, socket, viewer, &held).await;
     });
     connection.upgrade();
-    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, HttpBody::empty());
-    let headers = response.headers_mut();
-    headers.remove(header::CONTENT_TYPE);
-    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    let key = HeaderValue::from_str(&key).expect("base64");
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, key);
-    response
+    greeting.map(|()| HttpBody::empty())
 }
 
 /// Why it ends, in words for the other side; `None`: the other side knows.
@@ -135,6 +129,8 @@ struct Show<'a> {
     rested: Instant,
     /// The other side's last sign of life.
     heard: Instant,
+    /// If it wants to see what workers do, and until when it has seen that.
+    turns: Option<(Recording, Duration)>,
 }
 
 impl Show<'_> {
@@ -148,6 +144,7 @@ impl Show<'_> {
             acked: true,
             rested: now,
             heard: now,
+            turns: None,
         }
     }
 
@@ -185,7 +182,17 @@ impl Show<'_> {
         self.seen = seen;
         self.seq += 1;
         self.acked = false;
-        numbered(self.seq, &frame)
+        let turns = self.turns().await;
+        addressed(self.seq, &frame, turns.as_ref())
+    }
+
+    /// What workers did since the last frame, if that is wanted.
+    async fn turns(&mut self) -> Option<Turns> {
+        let (_, seen) = self.turns.as_mut()?;
+        let (from, to) = (*seen, self.context.queries.now());
+        *seen = to;
+        let timeline = self.context.timeline.clone();
+        tokio::task::spawn_blocking(move || Turns::between(&timeline, from, to)).await.ok()
     }
 
     fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Farewell> {
@@ -212,6 +219,13 @@ impl Show<'_> {
     }
 
     fn take(&mut self, said: &Said) -> Result<(), Farewell> {
+        match said.timeline {
+            Some(true) if self.turns.is_none() => {
+                self.turns = Some((self.context.timeline.record(), self.context.queries.now()));
+            }
+            Some(false) => self.turns = None,
+            _ => {}
+        }
         match said.ack {
             Some(ack) if ack > self.seq => {
                 let why = format!("frame {ack} was never sent, {} was the last", self.seq);

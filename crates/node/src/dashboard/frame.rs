@@ -13,6 +13,7 @@ use super::{
     board::Board,
     numbers::Numbers,
     row::Row,
+    turns::Turns,
 };
 
 /// So many shards come new in a frame; the others come with the next ones.
@@ -36,7 +37,7 @@ struct Shards<'a> {
     rows: Vec<&'a Row>,
 }
 
-/// A frame, but for its number.
+/// What all see who have seen the same before.
 #[derive(Serialize)]
 struct Frame<'a> {
     /// Without entries: the shards are in their rows.
@@ -46,7 +47,6 @@ struct Frame<'a> {
     shards: Shards<'a>,
     blocks: Vec<Shown>,
     blocks_skipped: u64,
-    timeline: Option<()>,
 }
 
 impl Board {
@@ -73,7 +73,6 @@ impl Board {
             },
             blocks,
             blocks_skipped: if first { 0 } else { skipped },
-            timeline: None,
         };
         let made: Arc<str> = serde_json::to_string(&frame).expect("names and numbers").into();
         self.made.push((since, made.clone()));
@@ -81,7 +80,9 @@ impl Board {
     }
 }
 
-/// A frame with its number.
-pub(super) fn numbered(seq: u64, frame: &str) -> String {
-    format!("{{\"seq\":{seq},{}", &frame[1..])
+/// A frame with its number, and with what only its reader asked for.
+pub(super) fn addressed(seq: u64, frame: &str, turns: Option<&Turns>) -> String {
+    let turns = serde_json::to_string(&turns).expect("names and numbers");
+    let shared = &frame[1..frame.len() - 1];
+    format!("{{\"seq\":{seq},{shared},\"timeline\":{turns}}}")
 }

@@ -21,6 +21,7 @@ mod maker;
 mod numbers;
 mod page;
 mod row;
+mod turns;
 
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +29,10 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use jsonrpsee::server::HttpBody;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 
-use crate::{context::Context, server::services::text};
+use crate::{
+    context::Context,
+    server::services::{json, text},
+};
 use board::Board;
 pub(crate) use feed::upgrade;
 use maker::Looking;
@@ -121,14 +125,7 @@ async fn state(context: &Arc<Context>) -> Response<HttpBody> {
         board.state()
     });
     match looked.await {
-        Some(state) => {
-            let mut response = text(StatusCode::OK, state);
-            let headers = response.headers_mut();
-            let fixed = HeaderValue::from_static;
-            headers.insert(header::CONTENT_TYPE, fixed("application/json; charset=utf-8"));
-            headers.insert(header::CACHE_CONTROL, fixed("no-store"));
-            response
-        }
+        Some(state) => json(state),
         None => text(StatusCode::INTERNAL_SERVER_ERROR, "the shards could not be looked at\n"),
     }
 }

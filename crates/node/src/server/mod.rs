@@ -1,6 +1,7 @@
 //! The door: sockets, connections, and what is let in.
 
-mod access;
+pub(crate) mod access;
+mod admin;
 mod body;
 mod calls;
 pub(crate) mod connection;

@@ -11,6 +11,8 @@ pub(super) enum Path {
     Health,
     Ready,
     Metrics,
+    /// `/admin/timeline`
+    Timeline,
     /// `/dashboard` and what is below it.
     Dashboard(Target),
     /// `/shard/` and something that is no address.
@@ -25,6 +27,7 @@ impl Path {
             "/health" => Path::Health,
             "/ready" => Path::Ready,
             "/metrics" => Path::Metrics,
+            "/admin/timeline" => Path::Timeline,
             _ => match path.strip_prefix("/shard/") {
                 Some(address) => {
                     // Some tools add a slash to the end.

@@ -19,7 +19,7 @@ use tower::{
 use tracing::Instrument;
 
 use super::{
-    access, body,
+    access, admin, body,
     calls::{CallsLayer, Silent},
     connection::Connection,
     path::Path,
@@ -165,7 +165,9 @@ impl Services {
             Path::Dashboard(Target::Feed) if ws::is_upgrade_request(&request) => {
                 dashboard::upgrade(&self.context, request, connection)
             }
-            Path::Health | Path::Ready | Path::Metrics | Path::Dashboard(_) if !looks => {
+            Path::Health | Path::Ready | Path::Metrics | Path::Timeline | Path::Dashboard(_)
+                if !looks =>
+            {
                 not_allowed("this is only to be looked at: GET\n", "GET, HEAD, OPTIONS")
             }
             Path::Health => text(StatusCode::OK, "ok\n"),
@@ -182,6 +184,9 @@ impl Services {
                 }
                 Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message + "\n"),
             },
+            Path::Timeline => {
+                admin::timeline(&self.context, request.uri().query(), connection).await
+            }
             Path::Dashboard(target) => {
                 dashboard::answer(&self.context, target, request.headers()).await
             }
@@ -301,6 +306,18 @@ pub(crate) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<Ht
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// An answer for programs: how something is now.
+pub(crate) fn json(body: impl Into<HttpBody>) -> Response<HttpBody> {
+    let mut response = text(StatusCode::OK, body);
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, fixed("application/json; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+    // Names in it are written by strangers: no browser may take it for a page.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     response
 }
 
