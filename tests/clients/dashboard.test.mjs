@@ -63,6 +63,7 @@ test('a transaction is shown as committed, without a reload', async () => {
   const { transactionHash } = await (await openWallet(node, shard)).transfer();
   await shows(page, '.latest .transactions li', `${transactionHash}committed`);
   await shows(page, '.shards .row', shard);
+  await shows(page, '.timeline p', 'Busy: shards 0');
   await picture(page, 'overview');
   await follow(page, `.latest a[href$="/tx/${transactionHash}"]`);
   await shows(page, '.about .badge', 'success');
