@@ -121,16 +121,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
     let stage = Stage::new(runtime.handle());
     let parts = Arc::new(start_parts(&stage)?);
-    let watched = |address| Watch::start(address, seen::watched(&stage.handle, &parts));
-    let watch = options.listen.map(watched).transpose().context("could not listen")?;
-    if let Some(watch) = &watch {
-        eprintln!("watch it: shiftwork top http://{}", watch.address());
+    let door = |address| Watch::start(address, seen::watched(&stage.handle, &parts));
+    let door = options.listen.map(door).transpose().context("--listen")?;
+    if let Some(door) = &door {
+        eprintln!("watch it: shiftwork top http://{}", door.address());
     }
     let title = title(options, &runtime);
     let last = watch(&title, options.seconds, &runtime, &parts, &interrupted)?;
 
     // Workers that somebody has paused have to end, too.
-    drop(watch);
+    drop(door);
     runtime.resume();
     stage.close();
     let stopped = block_on(runtime.stop_processes(PATIENCE));

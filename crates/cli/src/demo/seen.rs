@@ -34,11 +34,13 @@ fn snapshot(handle: &Handle, parts: &[Part]) -> Snapshot {
     let turns = runtime.workers.iter().map(|worker| worker.turns).sum();
     let done =
         [("turns", turns), ("jobs", jobs::metrics(handle).completed), ("messages", messages)];
-    let mut entries: Vec<Entry> = parts.iter().map(Entry::from).collect();
-    let entries_total = (entries.len() + processes.len()) as u64;
-    entries.extend(processes.iter().map(process));
+    let entries_total = (parts.len() + processes.len()) as u64;
+    let mut processes: Vec<Entry> = processes.iter().map(process).collect();
+    processes.sort_by_key(|process| Reverse(process.done));
+    // Every part is seen, also one that has just begun.
+    processes.truncate(ENTRIES_MAX.saturating_sub(parts.len()));
+    let mut entries: Vec<Entry> = parts.iter().map(Entry::from).chain(processes).collect();
     entries.sort_by_key(|entry| Reverse(entry.done));
-    entries.truncate(ENTRIES_MAX);
     Snapshot {
         program: "demo".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
