@@ -250,13 +250,17 @@ test('the page comes back by itself when the node does', async () => {
 });
 
 test('a node that started anew, or whose clock was set, gives no wrong rates', async () => {
-  const at = (uptime_seconds, transactions, time_ms) => frame({ uptime_seconds, time_ms, node: { transactions } });
-  const { feed, page, done } = await openFake(at(100, 1_000, 5_000_000));
+  const at = (uptime_seconds, transactions, time_ms, blocks = []) =>
+    frame({ uptime_seconds, time_ms, blocks, node: { transactions } });
+  const block = { shard: addressOf(1), number: 7, hash: addressOf(2), time: 0, gas_used: 0, count: 0, transactions: [] };
+  const { feed, page, done } = await openFake(at(100, 1_000, 5_000_000, [block]));
+  await shows(page, '.blocks', '#7');
   // An hour back, while three seconds went by.
   feed.push(at(103, 1_600, 1_400_000));
   await shows(page, '.throughput strong', '200');
   feed.push(at(1, 0, 1_500_000));
   await has(page, () => document.querySelector('.throughput strong').textContent === '0');
+  await has(page, () => document.querySelectorAll('.blocks li').length === 0);
   feed.push(at(4, 30, 1_500_000));
   await has(page, () => document.querySelector('.throughput strong').textContent === '10');
   await done();
