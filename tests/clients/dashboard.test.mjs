@@ -63,6 +63,7 @@ test('a transaction is shown as committed, without a reload', async () => {
   const { transactionHash } = await (await openWallet(node, shard)).transfer();
   await shows(page, '.latest .transactions li', `${transactionHash}committed`);
   await shows(page, '.shards .row', shard);
+  await shows(page, '.timeline p', 'Busy: shards 0');
   await picture(page, 'overview');
   await follow(page, `.latest a[href$="/tx/${transactionHash}"]`);
   await shows(page, '.about .badge', 'success');
@@ -134,12 +135,12 @@ test('ten thousand shards are sorted and filtered, and few of them are elements'
 
   // What changes is put where it belongs.
   await page.click(head('transactions'));
-  const row = [addressOf(17), 'running', 5, 0, 1_000_000, null];
+  const row = [addressOf(15), 'running', 5, 0, 1_000_000, null];
   feed.push(frame({ uptime_seconds: 12, shards: { total: 10_000, whole: false, rows: [row] }, node: { shards: 10_000 } }));
   await feed.painted();
   await page.click(head('transactions'));
   await page.click(head('transactions'));
-  assert.equal((await listed(page))[0], addressOf(17));
+  assert.equal((await listed(page))[0], addressOf(15));
 
   await page.type('.shards input', 'DISK');
   assert.deepEqual(await listed(page), [addressOf(4_321)]);
@@ -249,13 +250,17 @@ test('the page comes back by itself when the node does', async () => {
 });
 
 test('a node that started anew, or whose clock was set, gives no wrong rates', async () => {
-  const at = (uptime_seconds, transactions, time_ms) => frame({ uptime_seconds, time_ms, node: { transactions } });
-  const { feed, page, done } = await openFake(at(100, 1_000, 5_000_000));
+  const at = (uptime_seconds, transactions, time_ms, blocks = []) =>
+    frame({ uptime_seconds, time_ms, blocks, node: { transactions } });
+  const block = { shard: addressOf(1), number: 7, hash: addressOf(2), time: 0, gas_used: 0, count: 0, transactions: [] };
+  const { feed, page, done } = await openFake(at(100, 1_000, 5_000_000, [block]));
+  await shows(page, '.blocks', '#7');
   // An hour back, while three seconds went by.
   feed.push(at(103, 1_600, 1_400_000));
   await shows(page, '.throughput strong', '200');
   feed.push(at(1, 0, 1_500_000));
   await has(page, () => document.querySelector('.throughput strong').textContent === '0');
+  await has(page, () => document.querySelectorAll('.blocks li').length === 0);
   feed.push(at(4, 30, 1_500_000));
   await has(page, () => document.querySelector('.throughput strong').textContent === '10');
   await done();

@@ -6,8 +6,10 @@ import { live, openPage, startBrowser } from './browser.mjs';
 import { alice, ask, batch, bob, carol, startNode, until } from './node.mjs';
 
 const SHARDS = 48;
-/** So long the load goes on before anything is drawn, in seconds of the node's. */
-const SECONDS = 25;
+/** So many blocks each shard has before anything is drawn. */
+const BLOCKS = 20;
+/** So long a page is looked at, until its lines are long. */
+const LOOK_MS = 15_000;
 const folder = process.argv[2];
 
 const node = await startNode();
@@ -26,25 +28,21 @@ async function load() {
   }
 }
 
-async function take(name, options, clip) {
+async function take(name, options) {
   const page = await openPage(browser, `${node.url}/dashboard/`, options);
   await live(page);
-  // Until the lines of the last seconds are there.
-  await page.waitForFunction((from) => {
-    window.from ??= performance.now();
-    return performance.now() - window.from > from;
-  }, {}, 12_000);
-  await page.screenshot({ path: join(folder, `${name}.png`), ...clip });
+  await page.waitForFunction((wanted) => performance.now() > wanted, {}, LOOK_MS);
+  await page.screenshot({ path: join(folder, `${name}.png`) });
   await page.done();
 }
 
 const loading = load();
-await until('some load', async () => {
+await until('some blocks', async () => {
   const { result } = await ask(node.shard(shards[0]), 'eth_blockNumber');
-  return Number(result) > SECONDS;
+  return Number(result) > BLOCKS;
 }, 120);
-await take('dashboard-light', { width: 1_440, height: 1_130 });
-await take('dashboard-dark', { width: 1_440, height: 1_130, scheme: 'dark' });
+await take('dashboard-light', { width: 1_280, height: 960 });
+await take('dashboard-dark', { width: 1_280, height: 960, scheme: 'dark' });
 await take('dashboard-phone', { width: 375, height: 812 });
 going = false;
 await loading;

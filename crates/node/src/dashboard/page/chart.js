@@ -44,6 +44,7 @@ function draw(bars, axis, summary, buckets) {
   summary.textContent = total === 0
     ? 'Nothing has waited.'
     : `Half waited less than ${limit(buckets, total, 0.5)}, 99 % less than ${limit(buckets, total, 0.99)}.`;
+  axis.hidden = total === 0;
   const first = Math.max(0, buckets.findIndex((many) => many > 0));
   // Few bars would be wide as walls.
   const last = Math.max(buckets.findLastIndex((many) => many > 0), first + 11);

@@ -177,7 +177,7 @@ function axis({ context, colours, perPixel, width }, height) {
   const marks = width < 500 ? 3 : 5;
   for (let mark = 0; mark <= marks; mark += 1) {
     const x = LABEL + (width - LABEL) * mark / marks;
-    const before = (width - x) * perPixel * 1000;
+    const before = Math.round((width - x) * perPixel) * 1000;
     const text = before === 0 ? 'now' : `−${nanoseconds(before)}`;
     context.fillStyle = colours.muted;
     context.textAlign = mark === 0 ? 'left' : mark === marks ? 'right' : 'center';

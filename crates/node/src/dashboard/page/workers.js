@@ -40,6 +40,7 @@ function row() {
     element: el('tr', {}, name, el('td', {}, badge), runs, el('td', {}, meter, busy), ...numbers),
     update: ({ runtime, at, worker, number }, state) => {
       say(name, `${runtime.name} ${number}`);
+      name.title = name.textContent;
       say(badge, worker.state);
       badge.dataset.state = worker.state;
       say(runs, worker.runs ?? '');
