@@ -324,7 +324,7 @@ impl Shared {
             Note::new(at, EventKind::Wake, strand.map(|strand| strand.header().id))
         };
         match worker {
-            Some(worker) => self.recorder.write(Some(worker.id), note(now())),
+            Some(worker) => worker.write(note(now())),
             None => self.recorder.write_outside(now, note),
         }
     }
@@ -434,7 +434,7 @@ impl Shared {
         if self.recorder.is_on() {
             let note = |at| Note::new(at, EventKind::Spawn, Some(id));
             worker::with_current(self, |worker| match worker {
-                Some(worker) => self.recorder.write(Some(worker.id), note(worker.now())),
+                Some(worker) => worker.write(note(worker.now())),
                 None => self.recorder.write_outside(|| self.now(), note),
             });
         }

@@ -149,3 +149,59 @@ mod counter {
         0
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_time_is_the_clocks_own() {
+        let clock = Clock::simulated();
+        let ticks = Ticks::new(&clock);
+        for at in [0, 5, 5, 1_000_000, 3] {
+            clock.set(at);
+            assert_eq!(ticks.now(&clock), at);
+        }
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let clock = Clock::real();
+        let ticks = Ticks::new(&clock);
+        let mut last = 0;
+        // Long enough for some anchors, and for a pace to be learnt from them.
+        while last < 3 * BASE {
+            let now = ticks.now(&clock);
+            assert!(now >= last, "{now} comes after {last}");
+            last = now;
+        }
+    }
+
+    #[test]
+    fn time_is_not_before_what_was_handed_over() {
+        let clock = Clock::real();
+        let ticks = Ticks { counts: true, ..Ticks::new(&clock) };
+        let later = clock.now() + 1_000_000_000;
+        ticks.not_before(later);
+        assert_eq!(ticks.now(&clock), later);
+    }
+
+    #[test]
+    fn pace_is_that_of_two_anchors_and_trust_a_millisecond_of_it() {
+        let ticks = Ticks::new(&Clock::real());
+        // Three ticks per nanosecond, from just before the counter begins again.
+        let from = Anchor { ticks: u64::MAX - 4, nanos: 100 };
+        let to = Anchor { ticks: 3 * BASE - 5, nanos: 100 + BASE };
+        ticks.learn(from, to);
+        assert_eq!(ticks.trust.get() / 1000, 3 * TRUST / 1000);
+        assert_eq!((ticks.pace.get() * 3) >> 22, (1 << 32 >> 22) - 1);
+    }
+
+    #[test]
+    fn counter_that_stands_still_is_not_trusted() {
+        let ticks = Ticks::new(&Clock::real());
+        let same = |nanos| Anchor { ticks: 7, nanos };
+        ticks.learn(same(0), same(BASE));
+        assert_eq!(ticks.trust.get(), 0);
+    }
+}

@@ -351,10 +351,10 @@ impl<'a> Turn<'a> {
     pub(crate) fn note_wait(&self, since: world::Nanos) {
         let worker = self.worker;
         worker.ticks.not_before(since);
-        worker.slot().counters.waiting.note(worker.now().saturating_sub(since));
-        if worker.shared.recorder.is_on() {
-            worker.shared.recorder.began_after(worker.id, since);
-        }
+        let recorder = &worker.shared.recorder;
+        let began = recorder.is_on().then(|| recorder.began_after(worker.id, since)).flatten();
+        let began = began.unwrap_or_else(|| worker.now());
+        worker.slot().counters.waiting.note(began.saturating_sub(since));
     }
 
     #[cold]

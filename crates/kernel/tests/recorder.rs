@@ -118,6 +118,109 @@ fn hand_off_and_steal_are_recorded() {
     assert_eq!(steals, simulation.metrics().total().steals);
 }
 
+/// A turn says since when it had waited: the time of its wake, by which the two can be joined.
+#[test]
+fn every_turn_knows_the_wake_that_led_to_it() {
+    let mut simulation = recording(2, 10_000);
+    for i in 0..20 {
+        simulation
+            .strand()
+            .start(move |turn| {
+                turn.spend(100 * i);
+                turn.submit(move |turn| turn.spend(50));
+                Step::End(())
+            })
+            .unwrap();
+        simulation.run_for(Duration::from_nanos(130));
+    }
+    simulation.run();
+    let events = simulation.recording().events;
+    let of_kind = |kind| events.iter().filter(move |event| event.kind == kind);
+    assert_eq!(of_kind(EventKind::Run).count(), 40);
+    for began in of_kind(EventKind::Run) {
+        let since = began.since.expect("it was woken while the recorder was on");
+        assert!(since <= began.at.max(Duration::from_nanos(1)));
+        let woken = of_kind(EventKind::Wake).any(|wake| {
+            wake.at.max(Duration::from_nanos(1)) == since && wake.strand == began.strand
+        });
+        assert!(woken, "no wake is the cause of {began}");
+    }
+}
+
+#[test]
+fn steal_says_from_whom_and_a_turn_how_many_others_waited() {
+    let mut simulation = recording(2, 1000);
+    let body = |turn: &mut Turn<'_>| {
+        for _ in 0..6 {
+            turn.submit(|turn| turn.simulate(Duration::from_micros(3)));
+        }
+        turn.simulate(Duration::from_micros(10));
+    };
+    simulation.submit(body).unwrap();
+    simulation.run();
+    let events = simulation.recording().events;
+    for steal in events.iter().filter(|event| event.kind == EventKind::Steal) {
+        assert_eq!(steal.victim.unwrap().get(), 1 - steal.worker.unwrap().get());
+    }
+    let queued = events.iter().filter(|event| event.kind == EventKind::Run);
+    let queued: Vec<u32> = queued.map(|event| event.queued.unwrap()).collect();
+    assert_eq!(queued, [0, 5, 4, 3, 2, 1, 0]);
+}
+
+#[test]
+fn names_are_in_the_recording_also_of_strands_that_are_gone() {
+    let mut simulation = recording(1, 1000);
+    let (stays, _) = simulation.strand().name("stays").idle(|_| Step::<()>::Pause).unwrap();
+    stays.wake().unwrap();
+    let gone = simulation.strand().name("gone").start(|_| Step::End(())).unwrap().0;
+    let id = gone.id();
+    drop(gone);
+    simulation.strand().start(|_| Step::End(())).unwrap();
+    simulation.run();
+    let recording = simulation.recording();
+    assert_eq!(recording.name_of(Some(stays.id())), "stays");
+    assert_eq!(recording.name_of(Some(id)), "gone");
+    assert_eq!(recording.name_of(None), "job");
+    assert_eq!(recording.names.len(), 2);
+    // The next recording does not remember them.
+    simulation.record(false);
+    simulation.record(true);
+    assert!(simulation.recording().names.is_empty());
+}
+
+/// Times of one worker are in the order in which things happened there, and a turn does not seem to
+/// begin before its wake, on whatever worker that was.
+#[test]
+fn times_on_real_threads_follow_causes() {
+    let runtime = real(Runtime::builder().workers(3).record(1 << 17));
+    for _ in 0..50 {
+        let body = |turn: &mut Turn<'_>| {
+            for _ in 0..20 {
+                turn.submit(|turn| turn.submit(|_| {}));
+            }
+            Step::End(())
+        };
+        runtime.strand().start(body).unwrap();
+    }
+    let handle = runtime.handle();
+    runtime.shutdown();
+    let recording = handle.recording();
+    assert_eq!(recording.dropped, 0);
+    let mut open = vec![0; recording.workers];
+    for event in &recording.events {
+        let Some(worker) = event.worker.map(|worker| worker.get()) else { continue };
+        match event.kind {
+            EventKind::Run => {
+                open[worker] += 1;
+                assert!(event.since.unwrap() <= event.at, "{event} began before it was woken");
+            }
+            kind if kind.ends_a_turn() => open[worker] -= 1,
+            _ => {}
+        }
+        assert!((0..=1).contains(&open[worker]), "{event} is out of order");
+    }
+}
+
 #[test]
 fn full_ring_drops_its_oldest_events_and_says_so() {
     let mut simulation = recording(1, 10);

@@ -65,6 +65,7 @@ pub(super) struct Programs {
 impl Programs {
     pub(super) fn build(area: &'static Area, with_peers: bool) -> Result<Programs> {
         let dir = shell::target_dir().join("bench");
+        let with_peers = with_peers && !area.peers.is_empty();
         let with_ours = has_source(area.ours);
         if !with_ours && !with_peers {
             bail!("there is no {} yet, and no peers are wanted", area.ours);

@@ -10,9 +10,9 @@ use crate::{Load, timed, work::spin};
 
 const MICROSECOND: u64 = 1_000;
 
-/// Members of a ring, and tokens in it.
-const MEMBERS: u64 = 1_000;
-const TOKENS: u64 = 100;
+/// Pairs of processes. In a larger ring messages would catch up with each other, and a turn would
+/// take several.
+const PAIRS: u64 = 100;
 
 /// A batch of jobs of 10 µs that do not depend on each other.
 pub(crate) fn jobs_10us(args: &Args, handle: &Handle) -> Load {
@@ -27,24 +27,25 @@ pub(crate) fn jobs_10us(args: &Args, handle: &Handle) -> Load {
     Load { items, run: Box::new(run) }
 }
 
-/// Messages in a ring of processes, each of which works for 1 µs before it passes one on.
+/// Messages that go to and fro between two processes, each of which works for 1 µs before it
+/// answers.
 pub(crate) fn messages_1us(args: &Args, handle: &Handle) -> Load {
-    ring(handle, args.items(100_000), MICROSECOND)
+    pairs(handle, args.items(100_000), MICROSECOND)
 }
 
 /// The same without the work.
 pub(crate) fn bare_messages(args: &Args, handle: &Handle) -> Load {
-    ring(handle, args.items(500_000), 0)
+    pairs(handle, args.items(500_000), 0)
 }
 
-/// A member of a ring: whom it sends to, then what it passes on.
+/// What a process is told: whom it sends to, then how often that is to go on.
 enum Hop {
     Next(Addr<Hop>),
     Token(u64),
 }
 
-fn ring(handle: &Handle, items: u64, work: u64) -> Load {
-    let (hops, done) = ((items / TOKENS).max(1), Tally::leaked());
+fn pairs(handle: &Handle, items: u64, work: u64) -> Load {
+    let (hops, done) = ((items / PAIRS).max(1), Tally::leaked());
     let member = move |mut ctx: Context<Hop>| async move {
         let Some(Hop::Next(next)) = ctx.receive().await else { return };
         while let Some(Hop::Token(left)) = ctx.receive().await {
@@ -58,23 +59,22 @@ fn ring(handle: &Handle, items: u64, work: u64) -> Load {
         }
     };
     let start = |_| handle.spawn_process(member).expect("the runtime runs");
-    let addresses: Vec<Addr<Hop>> = (0..MEMBERS).map(start).collect();
+    let addresses: Vec<Addr<Hop>> = (0..2 * PAIRS).map(start).collect();
     for (at, member) in addresses.iter().enumerate() {
-        let next = addresses[(at + 1) % addresses.len()].clone();
+        let next = addresses[at ^ 1].clone();
         member.send(Hop::Next(next)).expect("it waits");
     }
     let mut expected = 0;
     let run = move || {
-        expected += TOKENS;
+        expected += PAIRS;
         timed(|| {
-            for token in 0..TOKENS {
-                let member = &addresses[(token * MEMBERS / TOKENS) as usize];
+            for member in addresses.iter().step_by(2) {
                 member.send(Hop::Token(hops - 1)).expect("members do not end");
             }
             done.wait_for(expected);
         })
     };
-    Load { items: hops * TOKENS, run: Box::new(run) }
+    Load { items: hops * PAIRS, run: Box::new(run) }
 }
 
 /// Guests that compute, and are preempted as any.

@@ -6,8 +6,9 @@
 //!
 //! A ring has a lock. Its worker takes it for a few stores, and nobody else wants it but a reader:
 //! an uncontended lock costs some nanoseconds, less than the clock. A reader copies [`CHUNK`]
-//! events at a time, so a worker waits for no more than that. Events have absolute numbers, so
-//! what was overwritten between two chunks is missing at the old end, and nowhere else.
+//! events at a time, so a worker waits for no more than that. Events have absolute numbers, so the
+//! reader sees what was overwritten between two chunks, and leaves out all that came before: there is
+//! never a gap in what it returns.
 //!
 //! 1. A turn whose beginning was recorded records its end, be the recorder off by then; and one
 //!    whose beginning was not, none. A reader leaves out the ends of turns that began in an earlier
@@ -23,7 +24,10 @@ mod names;
 
 pub use event::{Event, EventKind, NAMES_MAX, Recording};
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use crossbeam_utils::CachePadded;
 
@@ -42,7 +46,7 @@ use names::Names;
 pub(crate) const EVENTS_DEFAULT: usize = 65_536;
 
 /// So many events are copied at a time.
-const CHUNK: usize = 1024;
+const CHUNK: u64 = 1024;
 
 /// Memory for so many events per ring is touched before it is needed: the system hands it out
 /// page by page, which would be paid for by turns.
@@ -119,8 +123,10 @@ pub(crate) struct Recorder {
 
 struct Ring {
     capacity: usize,
-    /// Event `n` lies at `n` modulo the capacity.
+    /// Event `n` lies at `n` modulo the capacity; where the next one comes is kept beside, since to
+    /// divide takes longer than to write.
     notes: Vec<Note>,
+    place: usize,
     /// The number of the next event, and of the first one of this recording.
     next: u64,
     first: u64,
@@ -129,12 +135,23 @@ struct Ring {
 impl Ring {
     #[inline]
     fn write(&mut self, note: Note) {
-        let place = (self.next % self.capacity as u64) as usize;
-        match self.notes.get_mut(place) {
+        match self.notes.get_mut(self.place) {
             Some(oldest) => *oldest = note,
             None => self.notes.push(note),
         }
         self.next += 1;
+        self.place += 1;
+        if self.place == self.capacity {
+            self.place = 0;
+        }
+    }
+
+    /// The one that was written last, if any was.
+    #[inline]
+    fn last(&mut self) -> Option<&mut Note> {
+        self.next.checked_sub(1)?;
+        let last = self.place.checked_sub(1).unwrap_or(self.capacity - 1);
+        self.notes.get_mut(last)
     }
 
     /// The oldest one that is there.
@@ -161,6 +178,7 @@ impl Recorder {
         let ring = || Ring {
             capacity: capacity.unwrap_or(EVENTS_DEFAULT).max(1),
             notes: Vec::new(),
+            place: 0,
             next: 0,
             first: 0,
         };
@@ -230,16 +248,17 @@ impl Recorder {
         self.behalf.store(usize::MAX, Relaxed);
     }
 
-    /// Says of the turn of a job that has just begun on `worker` when it was put in line.
-    pub(crate) fn began_after(&self, worker: usize, since: Nanos) {
+    /// Says of the turn of a job that has just begun on `worker` when it was put in line. Returns when
+    /// it began, if that was recorded.
+    pub(crate) fn began_after(&self, worker: usize, since: Nanos) -> Option<Nanos> {
         let mut ring = self.ring(Some(worker));
-        let Some(last) = ring.next.checked_sub(1) else { return };
-        let place = (last % ring.capacity as u64) as usize;
-        let note = &mut ring.notes[place];
-        if note.kind == EventKind::Run && note.strand == 0 && note.since == 0 {
-            note.since = since.max(1);
-            note.at = note.at.max(since);
+        let note = ring.last()?;
+        if note.kind != EventKind::Run || note.strand != 0 || note.since != 0 {
+            return None;
         }
+        note.since = since.max(1);
+        note.at = note.at.max(since);
+        Some(note.at)
     }
 
     #[inline]
@@ -276,62 +295,76 @@ impl Recorder {
         let mut dropped = 0;
         for (worker, ring) in self.rings.iter().enumerate() {
             let worker = (worker < self.rings.len() - 1).then_some(WorkerId(worker));
-            dropped +=
-                copy(ring, since, |note| all.push((note.at, note.number, note.event(worker))));
+            let (notes, missing) = copy(ring, || ());
+            dropped += part(&notes, missing, since, |note| {
+                all.push((note.at, note.number, note.event(worker)));
+            });
         }
         // Stable: of the same moment, those of one worker stay in their order.
         all.sort_by_key(|(at, number, _)| (*at, *number));
         let events: Vec<Event> = all.into_iter().map(|(_, _, event)| event).collect();
-        let mut names = std::collections::BTreeMap::new();
+        // Without the locks, on which whoever makes a strand with a name waits.
+        let ids: BTreeSet<StrandId> = events.iter().filter_map(|event| event.strand).collect();
         let (gone, living) = (self.names.lock(), living.lock());
-        for id in events.iter().filter_map(|event| event.strand) {
-            if let Some(name) = living.get(&id).map(|name| &**name).or_else(|| gone.get(id)) {
-                names.entry(id).or_insert_with(|| name.to_owned());
-            }
-        }
+        let name = |id: &StrandId| living.get(id).map(|name| &**name).or_else(|| gone.get(*id));
+        let names = ids.into_iter().filter_map(|id| Some((id, name(&id)?.to_owned()))).collect();
         Recording { events, dropped, names, workers: self.rings.len() - 1, ..Recording::default() }
     }
 }
 
-/// Copies what is in a ring since then, some at a time, and the beginnings of turns that had not
-/// ended by then. Returns how many of these may be missing.
-fn copy(ring: &Mutex<Ring>, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
+/// Copies what is in a ring, some at a time, and says how many events are missing before that. What is
+/// overwritten meanwhile would leave a gap, so all that came before a gap is left out.
+fn copy(ring: &Mutex<Ring>, mut between: impl FnMut()) -> (Vec<Note>, u64) {
     let (mut at, end) = {
         let ring = ring.lock();
         (ring.first, ring.next)
     };
-    let (mut dropped, mut whole) = (0, false);
-    // Turns that have not ended as far as we have come.
-    let mut open: Vec<Note> = Vec::new();
+    let (mut notes, mut dropped) = (Vec::new(), 0);
     while at < end {
-        let ring = ring.lock();
-        let from = at.max(ring.oldest());
-        dropped += from.min(end) - at;
-        at = from;
-        for _ in 0..CHUNK {
-            if at >= end {
-                break;
+        {
+            let ring = ring.lock();
+            let oldest = ring.oldest().min(end);
+            if oldest > at {
+                dropped += oldest - at + notes.len() as u64;
+                notes.clear();
+                at = oldest;
             }
-            let note = ring.note(at);
-            at += 1;
-            if note.kind == EventKind::Run {
-                open.push(note);
-            } else if note.kind.ends_a_turn() {
-                match open.pop() {
-                    Some(begun) if begun.at < since && note.at >= since => take(&begun),
-                    // Its beginning is in an earlier recording.
-                    None if dropped == 0 => continue,
-                    _ => {}
-                }
-            }
-            if note.at >= since {
-                take(&note);
-            } else {
-                // What is older than this is not asked for.
-                whole = true;
+            let to = end.min(at + CHUNK);
+            notes.extend((at..to).map(|number| ring.note(number)));
+            at = to;
+        }
+        between();
+    }
+    (notes, dropped)
+}
+
+/// Leaves what is asked for: what happened since then, and the beginnings of turns that had not ended
+/// by then. Returns how many of these may be missing.
+fn part(notes: &[Note], dropped: u64, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
+    // Turns that have not ended as far as we have come.
+    let mut open: Vec<&Note> = Vec::new();
+    let mut whole = false;
+    for note in notes {
+        if note.kind == EventKind::Run {
+            open.push(note);
+        } else if note.kind.ends_a_turn() {
+            match open.pop() {
+                Some(begun) if begun.at < since && note.at >= since => take(begun),
+                // Its beginning is in an earlier recording.
+                None if dropped == 0 => continue,
+                _ => {}
             }
         }
+        if note.at >= since {
+            take(note);
+        } else {
+            // What is older than this is not asked for.
+            whole = true;
+        }
     }
-    open.iter().filter(|begun| begun.at < since).for_each(take);
+    open.into_iter().filter(|begun| begun.at < since).for_each(take);
     if whole { 0 } else { dropped }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

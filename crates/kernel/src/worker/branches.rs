@@ -160,7 +160,9 @@ impl Worker {
         slot.strand.store(0, Relaxed);
         let (held, fresh) = (self.held.take(), self.fresh.replace(false));
         self.inside.set(self.inside.get() + 1);
+        self.moment.set(0);
         self.run(entry);
+        self.moment.set(0);
         self.inside.set(self.inside.get() - 1);
         let left = self.held.replace(held);
         assert!(left.is_none(), "a turn has ended, and whom it had claimed was not run");

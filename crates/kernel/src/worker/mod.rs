@@ -109,6 +109,9 @@ pub(crate) struct Worker {
     numbers: Cell<u64>,
     placed: Cell<u64>,
     pub(crate) ticks: Ticks,
+    /// The last event since a recorded turn has ended, as long as what runs next was this worker's by
+    /// then: its turn begins at that moment. 0: ask the clock.
+    moment: Cell<Nanos>,
 }
 
 /// Calls `user` with the worker of `shared` that this thread is in a turn of, if any.
@@ -202,6 +205,7 @@ impl Worker {
             numbers: Cell::new(0),
             placed: Cell::new(0),
             ticks,
+            moment: Cell::new(0),
         }
     }
 
@@ -344,6 +348,7 @@ impl Worker {
     #[cold]
     fn obey(&self) -> bool {
         let slot = self.slot();
+        self.moment.set(0);
         if slot.asked() & PAUSE != 0 {
             slot.leave_turn();
             slot.set_paused(true);
@@ -384,7 +389,11 @@ impl Worker {
 
     /// Writes an event of this worker.
     #[inline]
-    pub(super) fn write(&self, note: Note) {
+    pub(crate) fn write(&self, note: Note) {
+        if self.moment.get() != 0 {
+            // The next turn begins after this.
+            self.moment.set(note.at);
+        }
         self.shared.recorder.write(Some(self.id), note);
     }
 

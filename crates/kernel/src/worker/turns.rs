@@ -74,7 +74,10 @@ impl Worker {
     /// Runs what comes next from elsewhere, however long that takes to find.
     #[inline(never)]
     pub(super) fn run_next(&self) -> bool {
-        let Some(entry) = self.next().or_else(|| self.search()) else { return false };
+        let found = self.next().or_else(|| self.search());
+        // It may have been placed after our last turn.
+        self.moment.set(0);
+        let Some(entry) = found else { return false };
         // Used up by its turn, so it is never dropped, not even by a panic of ours.
         let mut entry = ManuallyDrop::new(entry);
         // SAFETY: it is ours, stays here, and is not used afterwards.
@@ -236,7 +239,10 @@ impl Worker {
     pub(super) fn start_clock(&self, strand: Option<StrandRef>, timed: bool) -> Option<Nanos> {
         let queued_at = strand.map_or(0, |strand| strand.header().queued_at.load(Relaxed));
         self.ticks.not_before(queued_at);
-        let now = self.now();
+        let now = match self.moment.take() {
+            0 => self.now(),
+            at => at.max(queued_at),
+        };
         if let Some(strand) = strand.filter(|_| queued_at != 0) {
             strand.header().queued_at.store(0, Relaxed);
             self.slot().counters.waiting.note(now.saturating_sub(queued_at));
@@ -282,6 +288,10 @@ impl Worker {
         slot.average.store(next.max(1), Relaxed);
         if started & RECORDED != 0 {
             self.write(Note::new(now, kind, strand));
+            // A simulated turn goes on for a while after its body has ended.
+            if !self.shared.is_simulated() {
+                self.moment.set(now);
+            }
         }
     }
 

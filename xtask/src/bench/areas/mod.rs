@@ -12,12 +12,20 @@ mod job;
 mod kernel;
 mod node;
 mod process;
+mod record;
 mod shard;
 mod task;
 
 /// Everything there is.
-pub(super) const ALL: &[&Area] =
-    &[&kernel::AREA, &process::AREA, &job::AREA, &task::AREA, &shard::AREA, &node::AREA];
+pub(super) const ALL: &[&Area] = &[
+    &kernel::AREA,
+    &process::AREA,
+    &job::AREA,
+    &task::AREA,
+    &shard::AREA,
+    &node::AREA,
+    &record::AREA,
+];
 
 #[derive(Debug)]
 pub(super) struct Area {
@@ -26,7 +34,7 @@ pub(super) struct Area {
     pub(super) about: &'static [&'static str],
     /// Our program, in the crate `benches`.
     pub(super) ours: &'static str,
-    /// The peers' program, in the crate `benches-compare`.
+    /// The peers' program, in the crate `benches-compare`. Empty: there are none.
     pub(super) peers: &'static str,
     /// Peers that may not build everywhere.
     pub(super) extra: Extra,
