@@ -33,6 +33,7 @@ mod ended;
 mod metrics;
 mod node;
 mod rpc;
+mod sends;
 mod server;
 pub mod settings;
 

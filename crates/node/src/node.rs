@@ -28,6 +28,7 @@ use crate::{
     ended::Ended,
     metrics::{Metrics, store::TimedStore},
     rpc::eth::{filters::Filters, subscribe},
+    sends::Sends,
     server::Server,
     settings::{Settings, Storage},
 };
@@ -95,6 +96,7 @@ impl Node {
             shards,
             queries: runtimes.queries.handle().clone(),
             room: Room::new(runtimes.queries.worker_count()),
+            sends: Sends::new(runtimes.queries.worker_count()),
             workers: runtimes.shards.handle().clone(),
             metrics,
             stopping: AtomicBool::new(false),
