@@ -17,6 +17,7 @@ use crate::{
     dev::Dev,
     metrics::Metrics,
     rpc::{error::RpcError, eth::filters::Filters},
+    sends::Sends,
     settings::{Limits, Settings},
     timeline::Timeline,
 };
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) queries: Handle,
     /// How much may wait there.
     pub(crate) room: Room,
+    /// Transactions on their way there.
+    pub(crate) sends: Sends,
     /// Where shards take their turns.
     pub(crate) workers: Handle,
     pub(crate) metrics: Arc<Metrics>,
@@ -141,7 +144,7 @@ impl Context {
         Ok(done.expect("the asker is still here"))
     }
 
-    /// The same for what is sent: once it is in line, it counts.
+    /// The same for what is signed and sent here: once it is in line, it counts.
     pub(crate) async fn accept<R: Send + 'static>(
         self: &Arc<Context>,
         run: impl FnOnce(&Context) -> R + Send + 'static,

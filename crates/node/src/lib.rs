@@ -34,6 +34,7 @@ mod ended;
 mod metrics;
 mod node;
 mod rpc;
+mod sends;
 mod server;
 pub mod settings;
 mod timeline;

@@ -137,6 +137,40 @@ fn a_batch_of_transactions_is_answered_in_its_order() {
 }
 
 #[test]
+fn each_of_a_batch_gets_its_own_answer_whatever_becomes_of_the_others() {
+    let node = start(|_| {});
+    let [alice, bob] = [0, 1].map(|index| &node.accounts()[index]);
+    let mut elsewhere = transfer(&node, MARKET, 1);
+    elsewhere.chain_id = 1;
+    // More than the workers take at a time, to two shards.
+    let mut raws: Vec<String> = (0..40)
+        .flat_map(|nonce| [(alice, MARKET, nonce), (bob, OTHER, nonce)])
+        .map(|(account, shard, nonce)| sign(account, transfer(&node, shard, nonce)).to_string())
+        .collect();
+    let refused = ["0x02".to_owned(), sign(bob, elsewhere).to_string()];
+    let words = ["rlp: ", "invalid chain id for signer: "];
+    raws.extend(refused);
+    let batch: Vec<_> = raws
+        .iter()
+        .enumerate()
+        .map(|(id, raw)| bare(id, "eth_sendRawTransaction", json!([raw])))
+        .collect();
+    let (status, body) = common::post(node.address(), "/", &json!(batch).to_string());
+    assert_eq!(status, 200);
+    let answers: Vec<serde_json::Value> = serde_json::from_str(&body).unwrap();
+    let (taken, refused) = answers.split_at(80);
+    for (answer, raw) in taken.iter().zip(&raws) {
+        let hash = alloy_primitives::keccak256(hex::decode(raw).unwrap());
+        assert_eq!(answer["result"], hex::encode_prefixed(hash), "{answer}");
+    }
+    for (answer, words) in refused.iter().zip(words) {
+        assert!(error(answer, -32_000).starts_with(words), "{answer}");
+    }
+    assert!(included(&node, MARKET, &taken[78]["result"]).success);
+    assert!(included(&node, OTHER, &taken[79]["result"]).success);
+}
+
+#[test]
 fn in_strict_mode_a_transaction_makes_no_shard() {
     let node = start(|settings| settings.shards.strict = true);
     let raw = sign(&node.accounts()[0], transfer(&node, MARKET, 0));

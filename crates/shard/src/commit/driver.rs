@@ -16,7 +16,13 @@ use std::{
 
 use kernel::{Body, Handle, ScheduleError, Step, Timer, Turn};
 
-use super::{Commit, Done, Next, Refused, State, record::Record};
+use super::{Commit, Done, ENOUGH, Next, Refused, Submission, record::Record};
+use crate::config::Durability;
+
+/// A sync that took less is no reason to wait.
+const GATHER_MIN: Duration = Duration::from_micros(50);
+/// However long a sync took, what comes next does not wait longer.
+const GATHER_MAX: Duration = Duration::from_millis(1);
 
 /// The committer at work. Dropping it writes what was submitted, and stops it.
 pub(crate) struct Committer {
@@ -45,10 +51,8 @@ impl Committer {
         if runtime.is_simulated() {
             start_strand(commit, runtime).map_err(StartError::Strand)?;
         } else {
-            let append = thread("commit", commit.clone(), Commit::step, Commit::is_step_due)?;
-            committer.add(append);
-            let fold = thread("fold", commit, Commit::fold, Commit::is_fold_due)?;
-            committer.add(fold);
+            committer.add(thread("commit", commit.clone(), Commit::append_and_rest)?);
+            committer.add(thread("fold", commit, Commit::fold_and_rest)?);
         }
         Ok(committer)
     }
@@ -64,14 +68,17 @@ impl Committer {
 
     /// Has records written, and `done` told in any case.
     pub(crate) fn submit(&self, records: Vec<Record>, done: Done) {
-        if let Err(refused) = self.enqueue(records, done) {
-            refused.tell();
+        if let Err(refused) = self.enqueue([Submission { records, done }]) {
+            refused.into_iter().for_each(Refused::tell);
         }
     }
 
-    /// The same for those who hold a lock that `done` or somebody whom it wakes may want.
-    pub(crate) fn enqueue(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
-        self.commit.submit(records, done)
+    /// The same for those who hold a lock that a `done` or somebody whom it wakes may want.
+    pub(crate) fn enqueue(
+        &self,
+        submissions: impl IntoIterator<Item = Submission>,
+    ) -> Result<(), Vec<Refused>> {
+        self.commit.submit(submissions)
     }
 
     pub(crate) fn commit(&self) -> &Commit {
@@ -118,19 +125,11 @@ impl Drop for Committer {
 fn thread(
     name: &str,
     commit: Arc<Commit>,
-    step: fn(&Commit) -> Next,
-    is_due: fn(&Commit, &State) -> bool,
+    step_and_rest: fn(&Commit) -> bool,
 ) -> Result<JoinHandle<()>, StartError> {
     let run = move || {
         let driven = Driven(&commit);
-        loop {
-            match step(driven.0) {
-                Next::Again => {}
-                Next::Wait => commit.sleep(None, is_due),
-                Next::WaitFor(time) => commit.sleep(Some(time), is_due),
-                Next::Closed => return,
-            }
-        }
+        while step_and_rest(driven.0) {}
     };
     thread::Builder::new().name(format!("shiftwork-{name}")).spawn(run).map_err(StartError::Thread)
 }
@@ -146,19 +145,69 @@ impl Drop for Driven<'_> {
 }
 
 impl Commit {
-    /// Until something changes, or for this long.
-    fn sleep(&self, time: Option<Duration>, is_due: fn(&Commit, &State) -> bool) {
-        let state = self.state();
-        // Looked at under the lock: what changed between the step and now is not slept through.
-        if is_due(self, &state) {
+    /// A step of the thread that appends, and its rest after that. Whether there are more.
+    fn append_and_rest(&self) -> bool {
+        let begun = (self.clock)();
+        match self.step() {
+            Next::Again => self.gather((self.clock)().saturating_sub(begun)),
+            Next::Wait => self.await_submission(None),
+            Next::WaitFor(time) => self.await_submission(Some(time)),
+            Next::Closed => return false,
+        }
+        true
+    }
+
+    /// After a sync, lets more come before the next one, for as long as that sync took. A sync costs
+    /// the same for one transaction as for many, so while they keep coming half of the time is spent
+    /// on syncs and not all of it. After a pause nobody waits.
+    pub(super) fn gather(&self, took: Duration) {
+        if self.durability != Durability::Sync || took < GATHER_MIN {
             return;
         }
-        match time {
-            None => drop(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)),
-            Some(time) => {
-                drop(self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner))
+        let until = (self.clock)() + took.min(GATHER_MAX);
+        let mut state = self.state();
+        loop {
+            let urgent = state.closing || state.doubted || state.failure.is_some();
+            let left = until.saturating_sub((self.clock)());
+            if urgent || state.waiting.len() >= ENOUGH || left.is_zero() {
+                return;
             }
+            let waited = self.submitted.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Until something is submitted, or for this long.
+    pub(super) fn await_submission(&self, time: Option<Duration>) {
+        let mut state = self.state();
+        // Looked at under the lock: what changed between the step and now is not slept through.
+        if self.is_step_due(&state) {
+            return;
+        }
+        state.idle = true;
+        let mut state = match time {
+            None => self.submitted.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => {
+                let waited = self.submitted.wait_timeout(state, time);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        state.idle = false;
+    }
+
+    /// The same for the thread that folds.
+    fn fold_and_rest(&self) -> bool {
+        match self.fold() {
+            Next::Again => {}
+            Next::Wait | Next::WaitFor(_) => {
+                let state = self.state();
+                if !self.is_fold_due(&state) {
+                    drop(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+                }
+            }
+            Next::Closed => return false,
+        }
+        true
     }
 }
 

@@ -50,6 +50,9 @@ use record::Record;
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
 const BEHIND_MAX: u64 = 4;
 
+/// With so many submissions waiting, a sync is not put off for more.
+const ENOUGH: usize = 1_024;
+
 /// The runtime's clock.
 pub(crate) type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
 
@@ -59,9 +62,10 @@ pub(crate) type Done = Box<dyn FnOnce(Result<Epoch, StoreError>) + Send>;
 /// Called with each epoch that is in the tables, so that copies in memory can go.
 pub(crate) type Folded = Box<dyn Fn(Epoch) + Send + Sync>;
 
-struct Submission {
-    records: Vec<Record>,
-    done: Done,
+/// What is written as one, and who is told of it.
+pub(crate) struct Submission {
+    pub(crate) records: Vec<Record>,
+    pub(crate) done: Done,
 }
 
 /// A submission that was not taken. Whoever waits for it must be told.
@@ -94,6 +98,9 @@ pub(crate) struct Commit {
     clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
+    /// The same for the thread that appends. It has one to itself, so that a submission wakes nobody
+    /// else, and nobody at all while that thread is at work.
+    submitted: Condvar,
     /// What drives it in a simulated runtime.
     strand: OnceLock<Strand>,
 }
@@ -117,6 +124,8 @@ struct State {
     unsynced: Option<Duration>,
     /// The store may have failed without a word to us.
     doubted: bool,
+    /// The thread that appends sleeps until something is submitted.
+    idle: bool,
     closing: bool,
     /// Threads that drove it and have ended.
     ended: usize,
@@ -167,7 +176,8 @@ impl Commit {
         cuts: Cuts,
         clock: Clock,
     ) -> Commit {
-        let (state, changed, strand) = (Mutex::default(), Condvar::new(), OnceLock::new());
+        let (state, strand) = (Mutex::default(), OnceLock::new());
+        let (changed, submitted) = (Condvar::new(), Condvar::new());
         Commit {
             store,
             durability,
@@ -178,13 +188,24 @@ impl Commit {
             clock,
             state,
             changed,
+            submitted,
             strand,
         }
     }
 
     /// There is something to do for whoever drives it.
     fn wake(&self) {
+        self.notify();
+        self.wake_strand();
+    }
+
+    /// The same for threads alone.
+    fn notify(&self) {
         self.changed.notify_all();
+        self.submitted.notify_all();
+    }
+
+    fn wake_strand(&self) {
         if let Some(strand) = self.strand.get() {
             // A runtime that takes no wakes is shutting down: nothing more is written.
             let _ = strand.wake();
@@ -208,18 +229,32 @@ impl Commit {
         });
     }
 
-    /// Has records appended after those that were submitted before. What is refused is not told
-    /// here: the caller may hold a lock.
-    pub(crate) fn submit(&self, records: Vec<Record>, done: Done) -> Result<(), Refused> {
+    /// Has these appended after those that were submitted before. What is refused is not told here:
+    /// the caller may hold a lock.
+    pub(crate) fn submit(
+        &self,
+        submissions: impl IntoIterator<Item = Submission>,
+    ) -> Result<(), Vec<Refused>> {
         let mut state = self.state();
-        match (&state.failure, state.closing) {
-            (Some(_), _) => return Err(Refused { done, error: StoreError::Failed }),
-            (None, true) => return Err(Refused { done, error: StoreError::Closed }),
-            (None, false) => {}
+        let refusal = match (&state.failure, state.closing) {
+            (Some(_), _) => Some(StoreError::Failed),
+            (None, true) => Some(StoreError::Closed),
+            (None, false) => None,
+        };
+        if let Some(error) = refusal {
+            drop(state);
+            let refused = |one: Submission| Refused { done: one.done, error: error.clone() };
+            return Err(submissions.into_iter().map(refused).collect());
         }
-        state.waiting.push_back(Submission { records, done });
+        let before = state.waiting.len();
+        state.waiting.extend(submissions);
+        let enough = before < ENOUGH && state.waiting.len() >= ENOUGH;
+        let wake = mem::take(&mut state.idle) || enough;
         drop(state);
-        self.wake();
+        if wake {
+            self.submitted.notify_all();
+        }
+        self.wake_strand();
         Ok(())
     }
 
@@ -418,7 +453,8 @@ impl Commit {
                 self.failed(error, VecDeque::new());
             }
         }
-        self.changed.notify_all();
+        // Whoever appends may wait for the end of it, or has to open the store again.
+        self.notify();
         Next::Again
     }
 }

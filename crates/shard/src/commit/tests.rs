@@ -40,7 +40,10 @@ fn submit(commit: &Commit) {
 
 fn submit_with(commit: &Commit, done: impl FnOnce(Result<Epoch, StoreError>) + Send + 'static) {
     let what = What::Created { address: Address::ZERO, chain_id: 1 };
-    let taken = commit.submit(vec![Record { shard: ShardIndex(0), what }], Box::new(done));
+    let taken = commit.submit([Submission {
+        records: vec![Record { shard: ShardIndex(0), what }],
+        done: Box::new(done),
+    }]);
     assert!(taken.is_ok());
 }
 
@@ -146,4 +149,37 @@ fn no_fold_begins_while_it_closes_and_what_is_submitted_is_still_appended() {
     assert_eq!(commit.step(), Next::Again, "it does not wait for a fold that nobody begins");
     assert_eq!(commit.step(), Next::Closed);
     assert_eq!((commit.counts().records, commit.counts().folds), (21, 0));
+}
+
+#[test]
+fn a_sync_is_not_put_off_when_enough_waits_or_when_it_closes() {
+    // The clock of this one stands still: what is put off here is put off for ever.
+    let long = Duration::from_secs(1);
+    let full = commit(&SimDisk::new(1));
+    (0..ENOUGH).for_each(|_| submit(&full));
+    full.gather(long);
+    assert_eq!(full.step(), Next::Again);
+    assert_eq!(full.counts().records, ENOUGH as u64);
+
+    let closing = commit(&SimDisk::new(2));
+    submit(&closing);
+    closing.close();
+    closing.gather(long);
+    assert_eq!(closing.step(), Next::Again);
+    assert_eq!(closing.step(), Next::Closed);
+}
+
+#[test]
+fn whoever_sleeps_until_something_is_submitted_is_woken_by_it() {
+    let commit = commit(&SimDisk::new(1));
+    assert_eq!(commit.step(), Next::Wait);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while commit.step() != Next::Again {
+                commit.await_submission(None);
+            }
+        });
+        submit(&commit);
+    });
+    assert_eq!(commit.counts().commits, 1);
 }

@@ -30,7 +30,10 @@ use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
     amend::Request,
-    commit::record::{Record, ShardIndex, What},
+    commit::{
+        Refused, Submission,
+        record::{Record, ShardIndex, What},
+    },
     events::BlockEvent,
     execute::{DropReason, parallel::Finished},
     pool::{self, Dropped, Pool},
@@ -260,10 +263,11 @@ impl Inner {
         records.extend(dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason)));
         let inner = self.clone();
         let done = move |result| inner.told_of_drops(result, dropped);
-        let refused = self.core.committer.enqueue(records, Box::new(done));
+        let submission = Submission { records, done: Box::new(done) };
+        let enqueued = self.core.committer.enqueue([submission]);
         drop(pool);
-        if let Err(refused) = refused {
-            refused.tell();
+        if let Err(refused) = enqueued {
+            refused.into_iter().for_each(Refused::tell);
         }
     }
 

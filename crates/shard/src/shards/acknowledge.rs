@@ -24,6 +24,8 @@ struct Slot<T> {
 #[derive(Debug)]
 enum State<T> {
     Waiting(Option<Waker>),
+    /// A thread waits, and nobody else can.
+    Blocked,
     Given(T),
     Taken,
 }
@@ -42,9 +44,11 @@ impl<T> Slot<T> {
 impl<T> Acknowledge<T> {
     pub(crate) fn give(self, value: T) {
         let was = std::mem::replace(&mut *self.0.state(), State::Given(value));
-        self.0.given.notify_all();
-        if let State::Waiting(Some(waker)) = was {
-            waker.wake();
+        match was {
+            // To tell a thread asks the system for it, whether there is one or not.
+            State::Blocked => self.0.given.notify_all(),
+            State::Waiting(Some(waker)) => waker.wake(),
+            State::Waiting(None) | State::Given(_) | State::Taken => {}
         }
     }
 }
@@ -54,9 +58,9 @@ impl<T> Acknowledgement<T> {
     pub fn wait(self) -> T {
         let mut state = self.0.state();
         loop {
-            match std::mem::replace(&mut *state, State::Taken) {
+            match std::mem::replace(&mut *state, State::Blocked) {
                 State::Given(value) => return value,
-                other => *state = other,
+                State::Waiting(_) | State::Blocked | State::Taken => {}
             }
             state = self.0.given.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -80,6 +84,7 @@ impl<T> Future for Acknowledgement<T> {
                 State::Given(value) => Poll::Ready(value),
                 _ => unreachable!("it was given a line above"),
             },
+            State::Blocked => unreachable!("who waits has consumed it"),
             State::Taken => panic!("an acknowledgement was polled after it was ready"),
         }
     }

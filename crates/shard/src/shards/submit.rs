@@ -9,7 +9,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::Ordering::SeqCst},
+    sync::{Arc, MutexGuard, atomic::Ordering::SeqCst},
     time::Duration,
 };
 
@@ -21,7 +21,10 @@ use super::{
     acknowledge::{Acknowledgement, pair},
 };
 use crate::{
-    commit::record::{Record, ShardIndex, What},
+    commit::{
+        Refused, Submission,
+        record::{Record, ShardIndex, What},
+    },
     events::AcceptedEvent,
     execute::DropReason,
     pool::{Inserted, Pool, Refusal, SenderAccount},
@@ -126,42 +129,121 @@ impl Shards {
         shard: Address,
         transaction: SharedTransaction,
     ) -> Result<Acknowledgement<Result<B256, SubmitError>>, SubmitError> {
-        let inner = match self.registry.get(shard) {
-            Some(inner) => inner,
-            None => self.create_for(shard, &transaction)?,
-        };
-        if let Some(why) = inner.quarantine() {
-            return Err(SubmitError::Quarantined(why));
-        }
-        let hash = transaction.hash();
-        let now = self.core.runtime.now();
+        let inner = self.for_transaction(shard, &transaction)?;
         let (give, acknowledgement) = pair();
+        let now = self.core.runtime.now();
         let mut pool = inner.pool();
         // Under the lock: who closes waits for it.
         self.check_open()?;
-        let inserted = match inner.insert(&mut pool, transaction.clone(), now)? {
-            // It could not be written before: this is another try at that.
-            Err(Refusal::AlreadyKnown) if inner.take_unwritten(&pool, hash) => Inserted::default(),
-            inserted => inserted.map_err(SubmitError::Refused)?,
-        };
-        let (records, dropped) = inner.acceptance(transaction.clone(), inserted);
-        let told = inner.clone();
-        let done = move |result: Result<Epoch, StoreError>| {
-            match &result {
-                Ok(_) => told.core.accepted.publish(&AcceptedEvent { shard, transaction }),
-                Err(_) => told.set_unwritten(hash),
+        let accepted = inner.accept(&mut pool, &transaction, now)?;
+        let submission = accepted.submission(&inner, transaction, |result| give.give(result));
+        self.enqueue(&inner, pool, [submission]);
+        Ok(acknowledgement)
+    }
+
+    /// The same for several at once, in their order: the pool is locked and the shard woken once for
+    /// all of them. Each is told what became of it: at once if it is refused, otherwise when it is
+    /// durable, by the committer. So whoever is told should take no time.
+    ///
+    /// ```
+    /// use std::sync::{Arc, mpsc};
+    ///
+    /// use alloy_consensus::{TxEip1559, TypedTransaction};
+    /// use alloy_primitives::Address;
+    /// use kernel::Runtime;
+    /// use shard::{Config, Shards, Transaction, store::MemoryStore};
+    ///
+    /// let (told, hear) = mpsc::channel();
+    /// let mut config = Config::default();
+    /// (config.rules.no_account_validation, config.rules.no_fee) = (true, true);
+    /// let mut simulation = Runtime::builder().simulate(1)?;
+    /// let store = Arc::new(MemoryStore::new());
+    /// let shards = Shards::open(&simulation, config.clone(), store, 0)?;
+    /// let (market, sender) = (Address::repeat_byte(7), Address::repeat_byte(1));
+    /// let of = |nonce| {
+    ///     let chain_id = config.rules.chain_id(market);
+    ///     let fields = TxEip1559 { chain_id, nonce, gas_limit: 21_000, to: sender.into(), ..TxEip1559::default() };
+    ///     let transaction = Transaction::unsigned(TypedTransaction::Eip1559(fields), sender);
+    ///     let told = told.clone();
+    ///     (transaction.into(), move |result| told.send(result).expect("somebody listens"))
+    /// };
+    /// shards.accept_all(market, vec![of(0), of(1), of(1)]);
+    /// simulation.run_until_idle();
+    /// let all: Vec<_> = hear.try_iter().collect();
+    /// // The second of the same is refused, and that is known first.
+    /// assert_eq!(all.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn accept_all<T>(&self, shard: Address, transactions: Vec<(SharedTransaction, T)>)
+    where
+        T: FnOnce(Result<B256, SubmitError>) + Send + 'static,
+    {
+        let mut transactions = transactions.into_iter();
+        // The first that is valid makes the shard, if need be.
+        while let Some((transaction, tell)) = transactions.next() {
+            match self.for_transaction(shard, &transaction) {
+                Ok(inner) => {
+                    let all = std::iter::once((transaction, tell)).chain(transactions);
+                    return self.accept_into(&inner, all);
+                }
+                Err(why) => tell(Err(why)),
             }
-            told.told_of_drops(result.clone(), dropped);
-            give.give(result.map(|_| hash).map_err(SubmitError::from));
-        };
-        // Before anyone can collect it: its acceptance is in the log before its block.
-        let enqueued = self.core.committer.enqueue(records, Box::new(done));
+        }
+    }
+
+    fn accept_into<T>(
+        &self,
+        inner: &Arc<Inner>,
+        transactions: impl Iterator<Item = (SharedTransaction, T)>,
+    ) where
+        T: FnOnce(Result<B256, SubmitError>) + Send + 'static,
+    {
+        let now = self.core.runtime.now();
+        let (mut submissions, mut refused) = (Vec::new(), Vec::new());
+        let mut pool = inner.pool();
+        for (transaction, tell) in transactions {
+            // Under the lock: who closes waits for it.
+            let accepted =
+                self.check_open().and_then(|()| inner.accept(&mut pool, &transaction, now));
+            match accepted {
+                Ok(accepted) => submissions.push(accepted.submission(inner, transaction, tell)),
+                Err(why) => refused.push((tell, why)),
+            }
+        }
+        self.enqueue(inner, pool, submissions);
+        refused.into_iter().for_each(|(tell, why)| tell(Err(why)));
+    }
+
+    /// Hands what was put into the pool to the committer, and wakes the shard.
+    fn enqueue(
+        &self,
+        inner: &Inner,
+        pool: MutexGuard<'_, Pool>,
+        submissions: impl IntoIterator<Item = Submission>,
+    ) {
+        // Before anyone can collect them: an acceptance is in the log before the block.
+        let enqueued = self.core.committer.enqueue(submissions);
         drop(pool);
         if let Err(refused) = enqueued {
-            refused.tell();
+            refused.into_iter().for_each(Refused::tell);
         }
         inner.wake();
-        Ok(acknowledgement)
+    }
+
+    /// The shard with this address, if it takes transactions. A valid one makes it, if need be.
+    fn for_transaction(
+        &self,
+        shard: Address,
+        transaction: &SharedTransaction,
+    ) -> Result<Arc<Inner>, SubmitError> {
+        let inner = match self.registry.get(shard) {
+            Some(inner) => inner,
+            None => self.create_for(shard, transaction)?,
+        };
+        match inner.quarantine() {
+            Some(why) => Err(SubmitError::Quarantined(why)),
+            None => Ok(inner),
+        }
     }
 
     fn check_open(&self) -> Result<(), SubmitError> {
@@ -228,19 +310,54 @@ impl Inner {
         Ok(pool.insert(transaction, &sender, now))
     }
 
-    /// What the log says of an acceptance, and which transactions have given way.
-    fn acceptance(
+    /// Puts a transaction into the pool, and gives what the log is to say of that.
+    fn accept(
         &self,
-        transaction: SharedTransaction,
-        inserted: Inserted,
-    ) -> (Vec<Record>, Vec<(B256, DropReason)>) {
-        let by = transaction.hash();
+        pool: &mut Pool,
+        transaction: &SharedTransaction,
+        now: Duration,
+    ) -> Result<Accepted, SubmitError> {
+        let hash = transaction.hash();
+        let inserted = match self.insert(pool, transaction.clone(), now)? {
+            // It could not be written before: this is another try at that.
+            Err(Refusal::AlreadyKnown) if self.take_unwritten(pool, hash) => Inserted::default(),
+            inserted => inserted.map_err(SubmitError::Refused)?,
+        };
         let mut records = self.created_record();
-        records.push(Record { shard: self.index, what: What::Accepted(transaction) });
-        let dropped = inserted.dropped(by);
+        records.push(Record { shard: self.index, what: What::Accepted(transaction.clone()) });
+        let dropped = inserted.dropped(hash);
         let dropped: Vec<(B256, DropReason)> =
             dropped.map(|(transaction, reason)| (transaction.hash(), reason)).collect();
         records.extend(dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason)));
-        (records, dropped)
+        Ok(Accepted { records, dropped })
+    }
+}
+
+/// What the log says of an acceptance, and which transactions have given way.
+struct Accepted {
+    records: Vec<Record>,
+    dropped: Vec<(B256, DropReason)>,
+}
+
+impl Accepted {
+    fn submission(
+        self,
+        inner: &Arc<Inner>,
+        transaction: SharedTransaction,
+        tell: impl FnOnce(Result<B256, SubmitError>) + Send + 'static,
+    ) -> Submission {
+        let Accepted { records, dropped } = self;
+        let inner = inner.clone();
+        let hash = transaction.hash();
+        let done = move |result: Result<Epoch, StoreError>| {
+            let shard = inner.address;
+            match &result {
+                Ok(_) => inner.core.accepted.publish(&AcceptedEvent { shard, transaction }),
+                Err(_) => inner.set_unwritten(hash),
+            }
+            inner.told_of_drops(result.clone(), dropped);
+            tell(result.map(|_| hash).map_err(SubmitError::from));
+        };
+        Submission { records, done: Box::new(done) }
     }
 }

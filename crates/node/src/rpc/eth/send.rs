@@ -1,13 +1,12 @@
 //! How does a signed transaction get into a shard?
 //!
-//! Decoding, recovering the sender and the pool's checks are one job on a worker: tens of
-//! microseconds, nearly all of it the recovery. What is left is waiting until the acceptance is
-//! durable, and that costs no thread. The requests of a batch are jobs of their own, side by side.
+//! It is put in line for the workers, which recover the sender and put it into the pool: see
+//! `sends.rs`. Then its acceptance is waited for until that is durable, and that costs no thread.
+//! The requests of a batch are in line together.
 
 use std::{future::poll_fn, num::NonZeroUsize, time::Duration};
 
-use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, Bytes, TxKind, U64};
+use alloy_primitives::{Address, B256, Bytes, U64};
 use serde::Deserialize;
 use shard::{
     events::{Ended, Interest},
@@ -24,6 +23,7 @@ use crate::{
         error::{INTERNAL, LIMIT, RpcError},
         method::{Answer, Call, Kind, Method, Param, Place, answer},
     },
+    sends,
 };
 
 const TRANSACTION: Param = Param::required("transaction", Kind::Bytes);
@@ -59,28 +59,13 @@ async fn send_raw(mut call: Call) -> Result<Answer, RpcError> {
     let address = call.address()?;
     let encoded: Bytes = call.args.required("transaction")?;
     call.args.end()?;
-    let accept = move |context: &Context| {
-        let unrecovered = decode(context, encoded)?;
-        accept(context, address, unrecovered)
-    };
-    durable(call.context.accept(accept).await??, address).await
+    answer(&sends::send(&call.context, Some(address), encoded).await?)
 }
 
 async fn send_routed(mut call: Call) -> Result<Answer, RpcError> {
     let encoded: Bytes = call.args.required("transaction")?;
     call.args.end()?;
-    let accept = move |context: &Context| {
-        let unrecovered = decode(context, encoded)?;
-        let TxKind::Call(address) = unrecovered.envelope().kind() else {
-            return Err(RpcError::invalid(
-                "a contract creation has no recipient that names its shard: send it to \
-                 /shard/<address>, or with shard_sendRawTransaction and the address first",
-            ));
-        };
-        Ok((accept(context, address, unrecovered)?, address))
-    };
-    let (accepted, address) = call.context.accept(accept).await??;
-    durable(accepted, address).await
+    answer(&sends::send(&call.context, None, encoded).await?)
 }
 
 /// How long a receipt is waited for, by default and at most (EIP-7966).
@@ -97,9 +82,7 @@ async fn send_and_wait(mut call: Call) -> Result<Answer, RpcError> {
     let timeout: Option<Milliseconds> = call.args.optional("timeout")?;
     call.args.end()?;
     let timeout = timeout.map_or(WAIT, Milliseconds::get).min(WAIT_MAX);
-    let accept = move |context: &Context| accept(context, address, decode(context, encoded)?);
-    let accepted = call.context.accept(accept).await??;
-    let hash = accepted.await.map_err(|why| refused(why, address))?;
+    let hash = sends::send(&call.context, Some(address), encoded).await?;
     let waiting = receipt(&call.context, address, hash);
     tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
         let message = format!(

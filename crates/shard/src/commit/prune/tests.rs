@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     block::{AccountChange, SlotChange, seal},
     commit::{
-        Commit, Next,
+        Commit, Next, Submission,
         fold::{self, Beginning},
         record::{BlockBytes, NewBlock},
     },
@@ -140,7 +140,9 @@ fn what_a_fold_did_not_get_to_goes_in_the_next_ones_without_being_asked_again() 
     for _ in 0..90 {
         let what = What::Created { address: Address::ZERO, chain_id: 1 };
         let other = Record { shard: ShardIndex(0), what };
-        assert!(commit.submit(vec![other], Box::new(|_| {})).is_ok());
+        assert!(
+            commit.submit([Submission { records: vec![other], done: Box::new(|_| {}) }]).is_ok()
+        );
         assert_eq!((commit.step(), commit.fold()), (Next::Again, Next::Again));
         check(&*store, 100);
         assert!(reached(&*store) <= before + 5, "a fold is bounded");

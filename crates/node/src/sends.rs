@@ -1,0 +1,219 @@
+//! How do transactions get from requests into their shards?
+//!
+//! ```text
+//!   requests            line             jobs on workers                    committer
+//!   a, b, c ...  ->  a b c d e ...  ->  take some, recover each, then   ->  tells each when
+//!                                       one acceptance for each shard       it is durable
+//! ```
+//!
+//! Nearly all of a transaction's cost is the recovery of its sender. What else there is, the hand
+//! to a worker, the pool's lock, the wakes of shard and committer, is paid for once by as many as
+//! are in line together, whether they came in one batch or by many connections. A request waits
+//! once: until its transaction is durable or refused.
+//!
+//! 1. What is in line is looked at, even if nobody waits for it any more.
+//! 2. There are as many jobs as workers at most. One that finds more in line goes to the end of the
+//!    workers' queue: so calls have their turns in between.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+};
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bytes, TxKind};
+use shard::{shards::SubmitError, transaction::SharedTransaction};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::{
+    context::Context,
+    rpc::{
+        error::RpcError,
+        eth::send::{decode, refused},
+    },
+};
+
+/// Transactions that one job takes: enough that all the rest costs little beside the recoveries, few
+/// enough that a call does not wait for long behind them.
+const GROUP_MAX: usize = 32;
+
+/// Bytes of transactions in line, for each worker. Those beyond wait outside, where a request that
+/// is given up goes with its arguments.
+const BYTES_MAX: usize = 4 << 20;
+
+/// What one permit stands for.
+const PERMIT_BYTES: usize = 1 << 10;
+
+/// The line.
+pub(crate) struct Sends {
+    room: Arc<Semaphore>,
+    /// All permits that there are.
+    permits: usize,
+    workers: usize,
+    line: Mutex<Line>,
+}
+
+#[derive(Default)]
+struct Line {
+    sent: VecDeque<Sent>,
+    /// Jobs that take from it.
+    jobs: usize,
+}
+
+/// A transaction in line.
+struct Sent {
+    /// Where to; `None`: to the shard that its recipient names.
+    shard: Option<Address>,
+    encoded: Bytes,
+    told: oneshot::Sender<Result<B256, RpcError>>,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Sends {
+    pub(crate) fn new(workers: usize) -> Sends {
+        let permits = workers.max(1) * BYTES_MAX / PERMIT_BYTES;
+        let room = Arc::new(Semaphore::new(permits));
+        Sends { room, permits, workers: workers.max(1), line: Mutex::default() }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        // Each change is one push, or the number of jobs: a panic leaves it whole.
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next ones for a job: a part of the line, so that the workers share it.
+    fn take(&self) -> Vec<Sent> {
+        let mut line = self.line();
+        let count = line.sent.len().div_ceil(2 * self.workers).min(GROUP_MAX);
+        line.sent.drain(..count).collect()
+    }
+}
+
+/// Puts a transaction in line for a shard, or for the one that its recipient names. Its hash, when
+/// it is durable.
+pub(crate) async fn send(
+    context: &Arc<Context>,
+    shard: Option<Address>,
+    encoded: Bytes,
+) -> Result<B256, RpcError> {
+    let sends = &context.sends;
+    // One that is longer than all the room has it for itself: it is refused for its length.
+    let permits = (encoded.len() / PERMIT_BYTES + 1).min(sends.permits) as u32;
+    let permit = sends.room.clone().acquire_many_owned(permits).await;
+    let permit = permit.map_err(|_| RpcError::stopping())?;
+    let (told, hear) = oneshot::channel();
+    put(context, Sent { shard, encoded, told, permit });
+    hear.await.unwrap_or_else(|_| {
+        Err(match context.stopping.load(Relaxed) {
+            true => RpcError::stopping(),
+            false => RpcError::internal(&"a worker has panicked"),
+        })
+    })
+}
+
+/// Puts it in line, and sees to it that somebody comes for it.
+fn put(context: &Arc<Context>, sent: Sent) {
+    let sends = &context.sends;
+    let mut line = sends.line();
+    line.sent.push_back(sent);
+    if line.jobs < sends.workers {
+        line.jobs += 1;
+        drop(line);
+        Job { context: context.clone(), counts: true }.submit();
+    }
+}
+
+/// A job that takes from the line until there is nothing in it.
+struct Job {
+    context: Arc<Context>,
+    /// Whether the line counts it.
+    counts: bool,
+}
+
+impl Job {
+    fn submit(self) {
+        let queries = self.context.queries.clone();
+        // Workers that have stopped drop it: see there.
+        let _ = queries.submit(move |_| self.run());
+    }
+
+    fn run(mut self) {
+        let group = self.context.sends.take();
+        // The panic's words are in the log. Those behind it in line are not to suffer.
+        let _ = catch_unwind(AssertUnwindSafe(|| accept(&self.context, group)));
+        let mut line = self.context.sends.line();
+        if line.sent.is_empty() {
+            // Under the same lock: whoever comes next starts another.
+            line.jobs -= 1;
+            self.counts = false;
+            return drop(line);
+        }
+        drop(line);
+        self.submit();
+    }
+}
+
+impl Drop for Job {
+    /// If it still counts it was not run to its end: there are no workers any more, and nobody else
+    /// would tell those in line.
+    fn drop(&mut self) {
+        if self.counts {
+            let mut line = self.context.sends.line();
+            line.jobs -= 1;
+            let left = mem::take(&mut line.sent);
+            drop(line);
+            drop(left);
+        }
+    }
+}
+
+/// Finds out who sent them, and puts them into the pools.
+fn accept(context: &Context, group: Vec<Sent>) {
+    let mut by_shard: Vec<(Address, Vec<_>)> = Vec::new();
+    // Given back together, when the transactions are not in line any more but in pools.
+    let mut permits: Option<OwnedSemaphorePermit> = None;
+    for Sent { shard, encoded, told, permit } in group {
+        match &mut permits {
+            Some(permits) => permits.merge(permit),
+            None => permits = Some(permit),
+        }
+        let (shard, transaction) = match recover(context, shard, encoded) {
+            Ok(recovered) => recovered,
+            Err(why) => {
+                let _ = told.send(Err(why));
+                continue;
+            }
+        };
+        let tell = move |result: Result<B256, SubmitError>| {
+            let _ = told.send(result.map_err(|why| refused(why, shard)));
+        };
+        match by_shard.iter_mut().find(|(address, _)| *address == shard) {
+            Some((_, all)) => all.push((transaction, tell)),
+            None => by_shard.push((shard, vec![(transaction, tell)])),
+        }
+    }
+    for (shard, all) in by_shard {
+        context.shards.accept_all(shard, all);
+    }
+}
+
+fn recover(
+    context: &Context,
+    shard: Option<Address>,
+    encoded: Bytes,
+) -> Result<(Address, SharedTransaction), RpcError> {
+    let unrecovered = decode(context, encoded)?;
+    let shard = match (shard, unrecovered.envelope().kind()) {
+        (Some(shard), _) | (None, TxKind::Call(shard)) => shard,
+        (None, TxKind::Create) => {
+            return Err(RpcError::invalid(
+                "a contract creation has no recipient that names its shard: send it to \
+                 /shard/<address>, or with shard_sendRawTransaction and the address first",
+            ));
+        }
+    };
+    let transaction = unrecovered.recover().map_err(|why| RpcError::server(why.to_string()))?;
+    Ok((shard, transaction.into()))
+}
