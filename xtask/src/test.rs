@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{check, clients, disk, fuzz, models, shell, sim, soak, steps::Steps, tools};
+use crate::{check, clients, disk, fuzz, models, shell, soak, steps::Steps, tools};
 
 /// For a step of which we know nothing else.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
     steps.run("models: weaken", LONG_LIMIT, shell::ourselves(["models", "--weaken"])?);
     steps.run("models: defects", LONG_LIMIT, shell::ourselves(["models", "--defects"])?);
-    steps.run("sim", LIMIT, sim::command(1, 2_000, None));
+    steps.run("sim", LIMIT, shell::ourselves(["sim", "1", "--seeds", "2000"])?);
     steps.run("soak", LIMIT, soak::command(20));
     steps.run("fuzz targets: fmt", LIMIT, fuzz::fmt());
     steps.run("fuzz targets: clippy", LIMIT, fuzz::clippy());
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("demo", LIMIT, demo);
     clients::all(&mut steps);
     if options.long {
-        long(&mut steps);
+        long(&mut steps)?;
     }
     steps.finish()
 }
@@ -79,11 +79,12 @@ fn crashes(seconds: u64) -> Command {
     command
 }
 
-fn long(steps: &mut Steps) {
+fn long(steps: &mut Steps) -> Result<()> {
     const HOURS_LIMIT: Duration = Duration::from_secs(3 * 3600);
     // A different stretch of seeds each time; the log names the one that fails.
-    let seed = u64::from(std::process::id()) * 1_000_000;
-    steps.run("sim, long", HOURS_LIMIT, sim::command(seed, 20_000, None));
+    let seed = (u64::from(std::process::id()) * 1_000_000).to_string();
+    let sim = shell::ourselves(["sim", &seed, "--seeds", "20000"])?;
+    steps.run("sim, long", HOURS_LIMIT, sim);
     steps.run("soak, long", HOURS_LIMIT, soak::command(30 * 60));
     steps.run("crashes, long", HOURS_LIMIT, crashes(30 * 60));
     if tools::has_miri() {
@@ -99,6 +100,7 @@ fn long(steps: &mut Steps) {
     } else {
         steps.skip("miri", "the nightly toolchain has no Miri here");
     }
+    Ok(())
 }
 
 /// Licences, bans and sources must be in order. Advisories need a database from the network.

@@ -9,7 +9,6 @@ mod json;
 mod measure;
 mod options;
 mod pairs;
-mod progress;
 mod replay;
 mod table;
 mod trace;
@@ -25,11 +24,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use shiftwork::job::{self, Batch, Job, JobError, Policy, Pool};
+use progress::Progress;
+use shiftwork::job::{self, Batch, BatchHandle, Event, Job, JobError, Policy, Pool};
 
 use measure::Outcome;
 use pairs::Pair;
-use progress::Progress;
 use trace::Trace;
 
 /// Nobody is told of a replay that takes long, but not for ever.
@@ -109,7 +108,7 @@ fn replay_all(
     }
     let events = pool.events();
     let batch = pool.submit_batch(batch)?;
-    Progress::new(batch.len(), pool.handle()).follow(&batch, events);
+    follow(&batch, &pool, events);
     let mut outcomes = nodes.into_iter().map(|node| match batch.job(node).join() {
         Ok(outcome) => Ok(outcome),
         Err(JobError::Failed(error)) => Err(error),
@@ -117,6 +116,22 @@ fn replay_all(
     });
     let by_workers = workers.iter().map(|_| outcomes.by_ref().take(pairs.len()).collect());
     by_workers.collect()
+}
+
+/// Waits until all replays are done, and tells on standard error how far they are.
+fn follow(batch: &BatchHandle, pool: &Pool, mut events: job::Events) {
+    let clock = pool.handle();
+    let (begun, mut done) = (clock.now(), 0);
+    let mut progress = Progress::stderr("replays").of(batch.len() as u64);
+    while !batch.is_done() && done < batch.len() {
+        match events.next() {
+            Some(Event::JobCompleted { .. } | Event::JobFailed { .. }) => done += 1,
+            Some(_) => {}
+            None => break,
+        }
+        progress.show(clock.now() - begun, done as u64, "");
+    }
+    progress.finish();
 }
 
 fn write_file(path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> Result<()> {
