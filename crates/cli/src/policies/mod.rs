@@ -4,6 +4,7 @@
 //! replays know nothing of each other: they are jobs of a pool, on all cores.
 
 mod chart;
+mod gantt;
 mod generate;
 mod json;
 mod measure;
@@ -73,6 +74,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         write_file(path, |file| trace.write(file))?;
     }
     let trace = Arc::new(trace);
+    if let Some(path) = &options.gantt {
+        let (pair, workers) = gantt::only_one(&pairs, &options.workers)?;
+        let slices = replay::schedule(&trace, pair, workers, &settings)?;
+        let chart = gantt::chart(&source, &trace, pair, workers, &slices);
+        write_file(path, |mut file| file.write_all(chart.svg().as_bytes()))?;
+    }
     let outcomes = replay_all(&trace, &pairs, &options.workers, settings)?;
     let report = Report { source, trace, settings, outcomes };
     if let Some(path) = &options.svg {
