@@ -199,7 +199,7 @@ mod tests {
         let unmeasured = Stored { area: "node".to_owned(), ..row(1.0, 0.0, None) };
         let failed = Stored { ours: None, ..row(1.0, 0.0, None) };
         let old = [row(1.0, 0.0, None), other, unmeasured];
-        let both = changes(&old, &[failed.clone()], true);
+        let both = changes(&old, std::slice::from_ref(&failed), true);
         let verdicts: Vec<Verdict> = both.iter().map(|change| change.verdict).collect();
         assert_eq!(verdicts, [Verdict::Gone, Verdict::Gone]);
         assert!(is_worse(&both));

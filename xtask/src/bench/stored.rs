@@ -92,7 +92,7 @@ pub(super) struct Beside {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum File {
-    Whole(Document),
+    Whole(Box<Document>),
     Rows(Vec<Stored>),
 }
 
@@ -101,7 +101,7 @@ impl Document {
         let named = || format!("could not read {}", file.display());
         let text = fs::read_to_string(file).with_context(named)?;
         let document = match serde_json::from_str(&text).with_context(named)? {
-            File::Whole(document) => document,
+            File::Whole(document) => *document,
             File::Rows(rows) => Document { run: Run::default(), rows },
         };
         Ok(document)

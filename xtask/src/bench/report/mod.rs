@@ -26,8 +26,8 @@ use crate::shell;
 use reasons::Reasons;
 
 /// A workload of the policy laboratory that needs many workers: on few, jobs wait.
-const POLICIES: &[&str] =
-    &["--workers", "4,16,64,256,1024", "--jobs", "20000", "--load", "64", "--balancer", "none"];
+const POLICIES: &str =
+    "--workload bursty --workers 4,16,64,256,1024 --jobs 5000 --load 64 --balancer none";
 
 /// `bench report FILE...`: takes these results in, and draws everything anew.
 pub(super) fn remake(files: &[PathBuf], policies: bool) -> Result<()> {
@@ -49,7 +49,7 @@ pub(super) fn write(documents: Vec<Document>, policies: bool) -> Result<()> {
     if policies {
         let mut command =
             shell::cargo(["run", "--release", "--quiet", "--package", "shiftwork-cli", "--"]);
-        command.arg("policies").args(POLICIES);
+        command.arg("policies").args(POLICIES.split(' '));
         command.arg("--svg").arg(docs.join("charts/policies-workers.svg"));
         shell::run(command)?;
     }
