@@ -49,6 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);
+    steps.run("instruction counts", LIMIT, shell::ourselves(["counts"])?);
     clients::all(&mut steps);
     if options.long {
         long(&mut steps)?;
