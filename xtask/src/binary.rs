@@ -55,8 +55,7 @@ impl Binary {
             "lib" => command.arg("--lib"),
             test => command.args(["--test", test]),
         };
-        let dir = scratch.builds(&checker.to_string());
-        command.arg("--target-dir").arg(dir);
+        command.arg("--target-dir").arg(scratch.target_dir(checker));
         command.args(["--no-run", "--message-format", "json-render-diagnostics", "--quiet"]);
         let mut command = match checker {
             Checker::Plain => command,
@@ -74,6 +73,17 @@ impl Binary {
             .find_map(|message| message["executable"].as_str().map(PathBuf::from))
             .with_context(|| format!("cargo built no test binary for {target}"))?;
         Ok(Binary { path, home: scratch.home() })
+    }
+
+    /// A copy that stays as it is when the same is built again.
+    pub(crate) fn keep(&self, scratch: &Scratch, name: &str) -> Result<Binary> {
+        let path = scratch.builds("kept").join(name);
+        let copy = || {
+            fs::create_dir_all(scratch.builds("kept"))?;
+            fs::copy(&self.path, &path)
+        };
+        copy().with_context(|| format!("could not make {}", path.display()))?;
+        Ok(Binary { path, home: self.home.clone() })
     }
 
     /// The names of its tests that contain `filter`.

@@ -3,10 +3,11 @@
 //! The list is data, in `xtask/defects/*.toml`; the format is described in the README beside it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     fs,
     path::{Path, PathBuf},
-    thread,
+    sync::Mutex,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -15,7 +16,7 @@ use serde::Deserialize;
 
 use crate::{
     binary::{Binary, Checker, Ending},
-    scratch::Scratch,
+    scratch::{Deps, Scratch},
     shell,
     subject::Subject,
 };
@@ -75,101 +76,191 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
     }
     // Those of one test binary together, so that less is built anew.
     defects.sort_by_key(|defect| (defect.subject, defect.checker, defect.target().to_owned()));
-    // A build of one crate leaves a core to spare: two go side by side, in copies of their own.
-    let (first, second) = defects.split_at(defects.len() / 2);
+    let (all, todo) = (defects.len(), Mutex::new(VecDeque::from(defects)));
+    let take = |from: fn(&mut VecDeque<Defect>) -> Option<Defect>| {
+        from(&mut todo.lock().expect("no panic under the lock"))
+    };
+    // A build of one crate leaves a core to spare: two lanes go side by side, in copies of their own. They
+    // begin at both ends, so that hardly anything is built by both, and neither waits for the other.
     let bad = thread::scope(|scope| {
-        let second = scope.spawn(|| run_lane("defects-2", second));
-        let first = run_lane("defects", first);
+        // The second begins with tasks, which stand on most.
+        let second =
+            scope.spawn(|| Lane::run("defects-2", Deps::WithModels, || take(VecDeque::pop_back)));
+        let first = Lane::run("defects", Deps::Apart, || take(VecDeque::pop_front));
         let second = second.join().map_err(|_| anyhow!("one half of the defects panicked"))?;
         anyhow::Ok(first? + second?)
     })?;
-    println!("\n{} defects, {} caught, {bad} not", defects.len(), defects.len() - bad);
+    println!("\n{all} defects, {} caught, {bad} not", all - bad);
     if bad > 0 {
         bail!("{bad} seeded defects were not caught");
     }
     Ok(())
 }
 
-/// Seeds defects one after the other. How many were not caught?
-fn run_lane(purpose: &str, defects: &[Defect]) -> Result<usize> {
-    let mut bad = 0;
-    for subject in Subject::ALL {
-        let of_subject: Vec<&Defect> = defects.iter().filter(|d| d.subject == subject).collect();
-        if !of_subject.is_empty() {
-            bad += run_all(purpose, subject, &of_subject)?;
-        }
-    }
-    Ok(bad)
+/// Seeds defects one after the other.
+struct Lane {
+    /// How many were not caught.
+    bad: usize,
+    /// A test that is expected to hang: that takes no core, so the next defect is built meanwhile.
+    hanging: Option<JoinHandle<bool>>,
 }
 
-/// Seeds the defects of one crate. How many were not caught?
-fn run_all(purpose: &str, subject: Subject, defects: &[&Defect]) -> Result<usize> {
-    let scratch = Scratch::new(purpose, subject)?;
-    let tests = tests_that_pass(&scratch, defects)?;
-    let mut bad = 0;
-    for (at, defect) in defects.iter().enumerate() {
-        let start = Instant::now();
-        let result = seed(&scratch, defect, &tests[&key(defect)]);
-        scratch.restore()?;
-        let verdict = match result {
-            Ok(Some(test)) => format!("caught by {test}"),
-            Ok(None) => {
-                bad += 1;
-                format!("SURVIVED: {} passes all the same", defect.filter)
+impl Lane {
+    /// How many were not caught?
+    fn run(purpose: &str, deps: Deps, next: impl FnMut() -> Option<Defect>) -> Result<usize> {
+        let mut lane = Lane { bad: 0, hanging: None };
+        let result = lane.seed_all(next, |subject| Place::new(purpose, subject, deps));
+        lane.wait_for_hanging()?;
+        result.map(|()| lane.bad)
+    }
+
+    fn seed_all(
+        &mut self,
+        mut next: impl FnMut() -> Option<Defect>,
+        new_place: impl Fn(Subject) -> Result<Place>,
+    ) -> Result<()> {
+        let mut place: Option<Place> = None;
+        while let Some(defect) = next() {
+            if place.as_ref().is_some_and(|place| place.scratch.subject() != defect.subject) {
+                // What it has built goes with it.
+                self.wait_for_hanging()?;
+                place = None;
             }
-            Err(error) => {
-                bad += 1;
-                format!("ERROR: {error:#}")
+            let place = match &mut place {
+                Some(place) => place,
+                none => none.insert(new_place(defect.subject)?),
+            };
+            let trial = place.seed(defect)?;
+            if trial.defect.hangs_after_s.is_some() {
+                self.wait_for_hanging()?;
+                self.hanging = Some(thread::spawn(move || trial.run()));
+            } else {
+                self.bad += usize::from(!trial.run());
+            }
+        }
+        self.wait_for_hanging()
+    }
+
+    fn wait_for_hanging(&mut self) -> Result<()> {
+        if let Some(hanging) = self.hanging.take() {
+            let caught = hanging.join().map_err(|_| anyhow!("the run of a defect panicked"))?;
+            self.bad += usize::from(!caught);
+        }
+        Ok(())
+    }
+}
+
+/// A copy of a crate, and what is known of its tests.
+struct Place {
+    scratch: Scratch,
+    /// The test binaries of sound code, by checker and target.
+    sound: BTreeMap<(Checker, String), Binary>,
+    /// The tests that a checker, a target and a filter name; all pass on sound code.
+    tests: BTreeMap<(Checker, String, String), Vec<String>>,
+}
+
+impl Place {
+    fn new(purpose: &str, subject: Subject, deps: Deps) -> Result<Place> {
+        let scratch = Scratch::new(purpose, subject, deps)?;
+        Ok(Place { scratch, sound: BTreeMap::new(), tests: BTreeMap::new() })
+    }
+
+    /// Builds the tests of a defect with it, and leaves the copy sound.
+    fn seed(&mut self, defect: Defect) -> Result<Trial> {
+        let tests = self.tests_that_pass(&defect)?;
+        let start = Instant::now();
+        let binary = self.build(&defect);
+        self.scratch.restore()?;
+        let hangs = if defect.hangs_after_s.is_some() { "hanging.log" } else { "run.log" };
+        let log = self.scratch.dir().join(hangs);
+        Ok(Trial { built: start.elapsed(), defect, tests, binary, log })
+    }
+
+    fn build(&self, defect: &Defect) -> Result<Binary> {
+        let file = self.scratch.home().join(&defect.file);
+        let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
+        self.scratch.write(&defect.file, &defect.apply(&text)?)?;
+        let binary = Binary::build(&self.scratch, defect.checker, defect.target())?;
+        match defect.hangs_after_s {
+            // The next build would take its place while it runs.
+            Some(_) => binary.keep(&self.scratch, &defect.name),
+            None => Ok(binary),
+        }
+    }
+
+    /// The tests that a defect names, after checking that they exist and pass on sound code.
+    fn tests_that_pass(&mut self, defect: &Defect) -> Result<Vec<String>> {
+        let (checker, target) = (defect.checker, defect.target().to_owned());
+        let key = (checker, target.clone(), defect.filter.clone());
+        if let Some(tests) = self.tests.get(&key) {
+            return Ok(tests.clone());
+        }
+        let start = Instant::now();
+        let binary = match self.sound.entry((checker, target.clone())) {
+            Entry::Occupied(built) => built.into_mut(),
+            Entry::Vacant(none) => {
+                let binary = Binary::build(&self.scratch, checker, &target)?;
+                none.insert(binary.keep(&self.scratch, &format!("{checker}-{target}"))?)
             }
         };
-        let took = start.elapsed().as_secs_f64();
-        let of = format!("{subject} {}/{}", at + 1, defects.len());
-        println!("[{of}] {took:.1} s  {}: {verdict}", defect.name);
-        println!("        never: {}", defect.never);
-    }
-    Ok(bad)
-}
-
-type Key = (Checker, String, String);
-
-fn key(defect: &Defect) -> Key {
-    (defect.checker, defect.target().to_owned(), defect.filter.clone())
-}
-
-/// The tests that each defect names, after checking that they exist and pass on sound code.
-fn tests_that_pass(scratch: &Scratch, defects: &[&Defect]) -> Result<BTreeMap<Key, Vec<String>>> {
-    let mut tests = BTreeMap::new();
-    for defect in defects {
-        if tests.contains_key(&key(defect)) {
-            continue;
-        }
-        println!("{} {} {}: first on sound code", defect.checker, defect.target(), defect.filter);
-        let binary = Binary::build(scratch, defect.checker, defect.target())?;
+        let built = start.elapsed();
         let names = binary.list(&defect.filter)?;
         if names.is_empty() {
             bail!("{}: no test is called {}", defect.name, defect.filter);
         }
         for name in &names {
-            match binary.run(name, &[], LIMIT, &log(scratch))? {
+            match binary.run(name, &[], LIMIT, &self.scratch.dir().join("run.log"))? {
                 Ending::Passed => {}
                 Ending::Failed(said) => bail!("{name} fails on sound code: {said}"),
                 Ending::TimedOut => bail!("{name} does not end in {} s", LIMIT.as_secs()),
             }
         }
-        tests.insert(key(defect), names);
+        let what = format!("{} {checker} {target} {}", defect.subject, defect.filter);
+        println!("{} {what} passes on sound code", times(built, start.elapsed()));
+        self.tests.insert(key, names.clone());
+        Ok(names)
     }
-    Ok(tests)
 }
 
-/// Applies the defect and runs its tests until one fails, which is returned.
-fn seed(scratch: &Scratch, defect: &Defect, tests: &[String]) -> Result<Option<String>> {
-    let file = scratch.home().join(&defect.file);
-    let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
-    scratch.write(&defect.file, &defect.apply(&text)?)?;
-    let binary = Binary::build(scratch, defect.checker, defect.target())?;
+/// A defect that has been seeded, and the tests that should notice.
+struct Trial {
+    defect: Defect,
+    tests: Vec<String>,
+    binary: Result<Binary>,
+    built: Duration,
+    log: PathBuf,
+}
+
+impl Trial {
+    /// Runs the tests until one fails, and tells. Was the defect caught?
+    fn run(self) -> bool {
+        let start = Instant::now();
+        let Trial { defect, tests, binary, built, log } = self;
+        let result = binary.and_then(|binary| first_that_fails(&defect, &tests, &binary, &log));
+        let caught = matches!(result, Ok(Some(_)));
+        let verdict = match result {
+            Ok(Some(test)) => format!("caught by {test}"),
+            Ok(None) => format!("SURVIVED: {} passes all the same", defect.filter),
+            Err(error) => format!("ERROR: {error:#}"),
+        };
+        let times = times(built, built + start.elapsed());
+        println!(
+            "{times} {}/{}: {verdict}\n        never: {}",
+            defect.subject, defect.name, defect.never
+        );
+        caught
+    }
+}
+
+fn first_that_fails(
+    defect: &Defect,
+    tests: &[String],
+    binary: &Binary,
+    log: &Path,
+) -> Result<Option<String>> {
     let limit = defect.hangs_after_s.map_or(LIMIT, Duration::from_secs);
     for test in tests {
-        match binary.run(test, &[], limit, &log(scratch))? {
+        match binary.run(test, &[], limit, log)? {
             Ending::Passed => {}
             Ending::Failed(said) => return Ok(Some(format!("{test} ({said})"))),
             Ending::TimedOut if defect.hangs_after_s.is_some() => {
@@ -181,8 +272,8 @@ fn seed(scratch: &Scratch, defect: &Defect, tests: &[String]) -> Result<Option<S
     Ok(None)
 }
 
-fn log(scratch: &Scratch) -> PathBuf {
-    scratch.dir().join("run.log")
+fn times(built: Duration, all: Duration) -> String {
+    format!("{:>5.1} s, {:>5.1} to build:", all.as_secs_f64(), built.as_secs_f64())
 }
 
 fn read_all(dir: &Path) -> Result<Vec<Defect>> {

@@ -76,16 +76,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Replays the corpora, with the ordinary compiler.
+/// Replays the corpora on both engines, with the ordinary compiler. In the workspace's own target directory
+/// and with its profile: nearly all that is needed has been built there for the tests.
 pub(crate) fn replay() -> Command {
-    let mut command = in_fuzz(["test", "--release", "--locked"]);
-    command.arg("--target-dir").arg(target_dir());
-    command
-}
-
-/// The same on both engines. In the workspace's own target directory and with its profile: the second
-/// engine, which takes minutes, has been built there for the tests.
-pub(crate) fn replay_jit() -> Command {
     let mut command = in_fuzz(["test", "--locked", "--features", "jit", "--target-dir"]);
     command.arg(shell::target_dir());
     command
@@ -97,8 +90,8 @@ pub(crate) fn fmt() -> Command {
 }
 
 pub(crate) fn clippy() -> Command {
-    let mut command = in_fuzz(["clippy", "--release", "--locked", "--all-targets", "--target-dir"]);
-    command.arg(target_dir()).args(["--", "-D", "warnings"]);
+    let mut command = in_fuzz(["clippy", "--locked", "--all-targets", "--features", "jit"]);
+    command.arg("--target-dir").arg(shell::target_dir()).args(["--", "-D", "warnings"]);
     command
 }
 

@@ -51,10 +51,15 @@ enum Command {
     Sim(sim::Options),
     /// Random strands on real threads, with an accounting of every wake
     Soak(soak::Options),
-    /// cast, forge, viem, ethers and web3.py against the node; installs them into target/clients
+    /// cast, forge, viem, ethers, web3.py and a browser against the node; installs them into
+    /// target/clients
     Clients(clients::Options),
+    /// Draws the dashboard for the documentation, in docs/pictures, from a node under load
+    Pictures,
     /// Writes docs/rpc.md anew from what the node answers
     RpcDocs,
+    /// Writes docs/metrics.md anew from the lists of metrics
+    MetricsDocs,
     /// Strangers' bytes: mutated inputs for as long as one likes
     Fuzz(fuzz::Options),
     /// Instructions of the hot paths, beside the baseline in the repository
@@ -67,6 +72,13 @@ enum Command {
     },
 }
 
+/// Has the node's test that compares a page with what there is write it instead.
+fn reference(test: &str) -> anyhow::Result<()> {
+    let mut test = shell::cargo(["test", "--package", "shiftwork-node", "--test", test]);
+    test.env("SHIFTWORK_WRITE_REFERENCE", "1");
+    shell::run(test)
+}
+
 fn main() -> ExitCode {
     let result = match Xtask::parse().command {
         Command::Check => check::run(),
@@ -76,7 +88,9 @@ fn main() -> ExitCode {
         Command::Sim(options) => sim::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Clients(options) => clients::run(&options),
-        Command::RpcDocs => clients::rpc_docs(),
+        Command::Pictures => clients::pictures(),
+        Command::RpcDocs => reference("reference"),
+        Command::MetricsDocs => reference("metrics"),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Counts(options) => counts::run(&options),
         Command::Bench { arguments } => bench::run(&arguments),

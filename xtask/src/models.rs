@@ -1,7 +1,7 @@
 //! `cargo xtask models`: loom and shuttle over kernel, processes, jobs and tasks, and the proof that
 //! those of kernel, processes and tasks would notice.
 
-use std::{env, process::Command};
+use std::{env, path::PathBuf, process::Command};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -70,6 +70,11 @@ fn test(checker: &str) -> Command {
     for package in ["shiftwork-kernel", "shiftwork-process", "shiftwork-job", "shiftwork-task"] {
         command.args(["--package", package]);
     }
-    command.arg("--target-dir").arg(shell::target_dir().join(checker));
+    command.arg("--target-dir").arg(target_dir(checker));
     shell::with_cfg(command, checker)
+}
+
+/// Where everything is built for a checker.
+pub(crate) fn target_dir(checker: &str) -> PathBuf {
+    shell::target_dir().join(checker)
 }

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{shell, subject::Subject};
+use crate::{binary::Checker, models, shell, subject::Subject};
 
 /// The folder in the copy that has all builds.
 const BUILDS: &str = "target";
@@ -20,13 +20,23 @@ const BUILDS: &str = "target";
 pub(crate) struct Scratch {
     dir: PathBuf,
     subject: Subject,
+    deps: Deps,
+}
+
+/// Where what the crate stands on is built for a model checker.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Deps {
+    /// In the copy.
+    Apart,
+    /// Where the models have it: most is there already. It is for one copy at a time, as cargo locks it.
+    WithModels,
 }
 
 impl Scratch {
     /// Makes the copy, or brings it up to date.
-    pub(crate) fn new(purpose: &str, subject: Subject) -> Result<Scratch> {
+    pub(crate) fn new(purpose: &str, subject: Subject, deps: Deps) -> Result<Scratch> {
         let dir = shell::target_dir().join(format!("{purpose}-{subject}"));
-        let scratch = Scratch { dir, subject };
+        let scratch = Scratch { dir, subject, deps };
         let root = shell::root();
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
         write(&scratch.dir.join("Cargo.toml"), &workspace_of(&manifest, subject)?)?;
@@ -55,6 +65,16 @@ impl Scratch {
     /// Where what is built for this purpose goes. It is removed with the others.
     pub(crate) fn builds(&self, purpose: &str) -> PathBuf {
         self.dir.join(BUILDS).join(purpose)
+    }
+
+    /// Where cargo builds for this checker.
+    pub(crate) fn target_dir(&self, checker: Checker) -> PathBuf {
+        match (self.deps, checker) {
+            (Deps::WithModels, Checker::Loom | Checker::Shuttle) => {
+                models::target_dir(&checker.to_string())
+            }
+            _ => self.builds(&checker.to_string()),
+        }
     }
 
     /// Undoes every change.
@@ -213,7 +233,7 @@ mod tests {
     #[test]
     fn the_builds_are_gone_when_the_copy_is_done_and_the_rest_is_not() {
         let dir = shell::target_dir().join("scratch-test");
-        let scratch = Scratch { dir: dir.clone(), subject: Subject::Kernel };
+        let scratch = Scratch { dir: dir.clone(), subject: Subject::Kernel, deps: Deps::Apart };
         write(&scratch.builds("loom").join("debug/binary"), "large").unwrap();
         write(&dir.join("run.log"), "small").unwrap();
         drop(scratch);

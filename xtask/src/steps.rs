@@ -1,4 +1,4 @@
-//! What happened so far: runs steps one after the other, times them, and sums up.
+//! What happened so far: runs steps, mostly one after the other, times them, and sums up.
 //!
 //! A step's output goes to a log file; a line of progress appears while it runs (on a terminal one
 //! that changes), and the end of the log when it fails. A step that fails does not stop the ones
@@ -26,6 +26,7 @@ const LOG_LINES_SHOWN: usize = 80;
 const LOG_LINE_SHOWN_MAX: usize = 300;
 
 pub(crate) struct Steps {
+    start: Instant,
     logs: PathBuf,
     done: Vec<Done>,
 }
@@ -47,11 +48,33 @@ impl Steps {
     pub(crate) fn new() -> Result<Steps> {
         let logs = shell::target_dir().join("xtask-logs");
         fs::create_dir_all(&logs).with_context(|| format!("could not make {}", logs.display()))?;
-        Ok(Steps { logs, done: Vec::new() })
+        Ok(Steps { start: Instant::now(), logs, done: Vec::new() })
     }
 
     /// Runs a program as one step. Returns whether it passed.
-    pub(crate) fn run(&mut self, name: &str, limit: Duration, mut command: Command) -> bool {
+    pub(crate) fn run(&mut self, name: &str, limit: Duration, command: Command) -> bool {
+        let (outcome, took) = self.attempt(name, limit, command);
+        self.note(name, outcome, took)
+    }
+
+    /// Runs programs side by side, each as a step of its own: for those that leave cores idle.
+    pub(crate) fn run_side_by_side(&mut self, limit: Duration, commands: Vec<(String, Command)>) {
+        let attempts: Vec<_> = thread::scope(|scope| {
+            let this = &*self;
+            let running: Vec<_> = commands
+                .into_iter()
+                .map(|(name, command)| {
+                    scope.spawn(move || (this.attempt(&name, limit, command), name))
+                })
+                .collect();
+            running.into_iter().map(|step| step.join().expect("a step does not panic")).collect()
+        });
+        for ((outcome, took), name) in attempts {
+            self.note(&name, outcome, took);
+        }
+    }
+
+    fn attempt(&self, name: &str, limit: Duration, mut command: Command) -> (Outcome, Duration) {
         println!("> {name}: {}", shell::show(&command));
         let start = Instant::now();
         let log = self.logs.join(format!("{}.log", name.replace([' ', '/', ',', ':'], "-")));
@@ -61,7 +84,6 @@ impl Steps {
             progress.show(elapsed, done, &format!("{name}: {}", tail(&log, 1)));
         });
         progress.finish();
-        let took = start.elapsed();
         let outcome = match result {
             Ok(status) if status.success() => Outcome::Passed,
             Ok(status) => {
@@ -75,7 +97,7 @@ impl Steps {
                 Outcome::Failed
             }
         };
-        self.note(name, outcome, took)
+        (outcome, start.elapsed())
     }
 
     /// A step that is a function of ours.
@@ -108,8 +130,7 @@ impl Steps {
             };
             println!("{name:<34} {:>7.1} s  {verdict}", took.as_secs_f64());
         }
-        let total: Duration = self.done.iter().map(|done| done.took).sum();
-        println!("{:<34} {:>7.1} s\n", "together", total.as_secs_f64());
+        println!("{:<34} {:>7.1} s\n", "together", self.start.elapsed().as_secs_f64());
         let count = |wanted: fn(&Outcome) -> bool| {
             self.done.iter().filter(|done| wanted(&done.outcome)).count()
         };
@@ -213,6 +234,22 @@ fn descendants(of: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_side_by_side_are_all_noted_and_one_that_fails_fails_alone() {
+        let mut steps = Steps::new().unwrap();
+        let shell = |line: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]);
+            command
+        };
+        let both = vec![("left".to_owned(), shell("exit 1")), ("right".to_owned(), shell("true"))];
+        steps.run_side_by_side(Duration::from_secs(60), both);
+        let names: Vec<_> = steps.done.iter().map(|done| done.name.as_str()).collect();
+        assert_eq!(names, ["left", "right"]);
+        assert!(matches!(steps.done[0].outcome, Outcome::Failed));
+        assert!(matches!(steps.done[1].outcome, Outcome::Passed));
+    }
 
     #[test]
     fn a_step_that_overstays_is_stopped_with_its_children() {

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{check, clients, disk, fuzz, models, shell, soak, steps::Steps, tools};
+use crate::{check, clients, disk, fuzz, models, shell, sim, soak, steps::Steps, tools};
 
 /// For a step of which we know nothing else.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -40,12 +40,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("models: shuttle", LONG_LIMIT, models::shuttle(None));
     steps.run("models: weaken", LONG_LIMIT, shell::ourselves(["models", "--weaken"])?);
     steps.run("models: defects", LONG_LIMIT, shell::ourselves(["models", "--defects"])?);
-    steps.run("sim", LIMIT, shell::ourselves(["sim", "1", "--seeds", "2000"])?);
+    // A world takes one core.
+    let halves = vec![
+        ("sim, seeds 1 to 1000".to_owned(), sim::command(1, 1_000, None)),
+        ("sim, seeds 1001 to 2000".to_owned(), sim::command(1_001, 1_000, None)),
+    ];
+    steps.run_side_by_side(LIMIT, halves);
     steps.run("soak", LIMIT, soak::command(20));
     steps.run("fuzz targets: fmt", LIMIT, fuzz::fmt());
     steps.run("fuzz targets: clippy", LIMIT, fuzz::clippy());
     steps.run("fuzz corpora replayed", LONG_LIMIT, fuzz::replay());
-    steps.run("fuzz corpora replayed, jit", LONG_LIMIT, fuzz::replay_jit());
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);
@@ -59,8 +63,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The second engine, which is large: it is built here only.
 fn jit(steps: &mut Steps) {
-    const WITH_JIT: [&str; 4] =
-        ["--package", "shiftwork-task", "--features", "shiftwork-task/jit,shiftwork-cli/jit"];
+    const WITH_JIT: [&str; 6] = [
+        "--package",
+        "shiftwork-task",
+        // For its features only: with them, nearly all but the engine is as it was built for the tests.
+        "--package",
+        "xtask",
+        "--features",
+        "shiftwork-task/jit,shiftwork-cli/jit",
+    ];
     let mut clippy = shell::cargo(["clippy", "--package", "shiftwork-cli", "--all-targets"]);
     clippy.args(WITH_JIT).args(["--", "-D", "warnings"]);
     steps.run("clippy, jit", LONG_LIMIT, clippy);
@@ -75,7 +86,9 @@ fn jit(steps: &mut Steps) {
 
 /// A process with shards that is killed under load, again and again, for so many seconds.
 fn crashes(seconds: u64) -> Command {
-    let mut command = shell::cargo(["test", "--package", "shiftwork-shard", "--test", "crash"]);
+    // Of the whole workspace, as the tests are built: one package alone would have fewer features, and
+    // so be built anew.
+    let mut command = shell::cargo(["test", "--workspace", "--test", "crash"]);
     command.env("SHIFTWORK_CRASH_SECONDS", seconds.to_string());
     command
 }

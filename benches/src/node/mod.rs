@@ -6,6 +6,7 @@
 //! answers. The clock stops when every sender's nonce says that its last transaction is in a block.
 
 mod calls;
+mod dashboard;
 mod http;
 mod load;
 mod server;
@@ -52,6 +53,8 @@ pub enum Workload {
     Startup,
     /// Resident memory after so many transfers.
     Memory,
+    /// From committed to seen in an open dashboard.
+    DashboardDelay,
     /// What the generator can send at most, to somebody who does nothing.
     Ceiling,
 }
@@ -77,6 +80,7 @@ impl Workload {
             "call_loaded" => Some(Workload::Call { loaded: true }),
             "startup" => Some(Workload::Startup),
             "memory" => Some(Workload::Memory),
+            "dashboard_delay" => Some(Workload::DashboardDelay),
             "ceiling" => Some(Workload::Ceiling),
             _ => None,
         }
@@ -91,6 +95,7 @@ pub fn measure(args: &Args, who: Who) -> Result<Vec<Line>, String> {
         Workload::Call { loaded } => calls::calls(args, who, loaded),
         Workload::Startup => server::startup(args, who),
         Workload::Memory => throughput::memory(args, who),
+        Workload::DashboardDelay => dashboard::delay(args, who),
         Workload::Ceiling => throughput::ceiling(args, who),
     }
 }

@@ -1,11 +1,14 @@
 //! The binary `shiftwork`: what can one do with it from a terminal?
 
 mod demo;
+mod http;
 mod node;
 mod policies;
 mod run;
 mod shards;
 mod text;
+mod timeline;
+mod top;
 
 use std::{io, process::ExitCode};
 
@@ -39,11 +42,15 @@ enum Command {
     Run(run::Options),
     /// List, show and check the shards of a data directory or a running node
     Shard(shards::Options),
+    /// Watch a running node or demo: workers, queues, and what takes turns
+    #[command(long_about = top::ABOUT)]
+    Top(top::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Top(options) => top::run(&options),
         Command::Policies(options) => policies::run(&options),
         Command::Node(options) => return crate::node::run(&options),
         Command::Shard(options) => return shards::run(&options),

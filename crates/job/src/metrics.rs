@@ -99,6 +99,7 @@ impl Seat {
         for (sum, count) in waiting.buckets.iter_mut().zip(&self.waiting) {
             *sum += count.get();
         }
+        waiting.total += Duration::from_nanos(self.waited.get());
     }
 }
 

@@ -71,6 +71,7 @@ fn execution_and_waiting_times_are_those_of_the_jobs() {
     // They started after 0, 10, 30 and 60 ms, and the cost of the turns before.
     assert_eq!(metrics.waiting_average, (100 * MS + 6 * COST) / 4);
     assert_eq!(metrics.waiting.count(), 4);
+    assert_eq!(metrics.waiting.total, 100 * MS + 6 * COST);
     assert_eq!(metrics.uptime, 101 * MS + 4 * COST);
     let worker = metrics.workers[0];
     assert_eq!((worker.jobs, worker.execution), (4, 100 * MS));

@@ -84,6 +84,7 @@ mod stock;
 mod strand;
 mod sync;
 mod tenant;
+mod ticks;
 mod timer;
 mod turn;
 mod worker;
@@ -97,7 +98,7 @@ pub use idle::WORKERS_MAX;
 pub use metrics::{Histogram, Metrics, WorkerMetrics};
 pub use placement::{AffinityFn, Placement};
 pub use queue::Discipline;
-pub use record::{Event, EventKind, Recording};
+pub use record::{Event, EventKind, NAMES_MAX, Recording};
 pub use report::{Report, WorkerChange};
 pub use runtime::{
     Runtime, Shutdown,

@@ -52,21 +52,29 @@ pub(crate) struct Counters {
 
 /// A histogram of nanoseconds by powers of two.
 #[derive(Debug)]
-pub(crate) struct Buckets([Count; 64]);
+pub(crate) struct Buckets {
+    counts: [Count; 64],
+    nanos: Count,
+}
 
 impl Default for Buckets {
     fn default() -> Buckets {
-        Buckets(std::array::from_fn(|_| Count::default()))
+        let counts = std::array::from_fn(|_| Count::default());
+        Buckets { counts, nanos: Count::default() }
     }
 }
 
 impl Buckets {
     pub(crate) fn note(&self, nanos: u64) {
-        self.0[bucket(nanos)].add(1);
+        self.counts[bucket(nanos)].add(1);
+        self.nanos.add(nanos);
     }
 
     pub(crate) fn read(&self) -> Histogram {
-        Histogram { buckets: std::array::from_fn(|i| self.0[i].get()) }
+        Histogram {
+            buckets: std::array::from_fn(|i| self.counts[i].get()),
+            total: Duration::from_nanos(self.nanos.get()),
+        }
     }
 }
 
@@ -80,11 +88,13 @@ fn bucket(nanos: u64) -> usize {
 pub struct Histogram {
     /// How many samples fell into each bucket.
     pub buckets: [u64; 64],
+    /// All samples added up.
+    pub total: Duration,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { buckets: [0; 64] }
+        Histogram { buckets: [0; 64], total: Duration::ZERO }
     }
 }
 
@@ -116,6 +126,7 @@ impl Histogram {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
+        self.total += other.total;
     }
 }
 

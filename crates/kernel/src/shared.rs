@@ -4,7 +4,7 @@
 //! [`Shared::place`] chooses a queue (the worker's own deque, the global queue or an inbox),
 //! pushes, and follows rule 1 of [`crate::idle`]. The word changes first, the queue second.
 
-use std::{collections::HashMap, ptr, sync::Arc};
+use std::{collections::HashMap, ptr, sync::Arc, time::Duration};
 
 use crossbeam_utils::CachePadded;
 
@@ -17,7 +17,7 @@ use crate::{
     metrics::Count,
     placement::Placement,
     queue::{Discipline, Queue, Queues},
-    record::{EventKind, Recorder},
+    record::{EventKind, Note, Recorder, Recording},
     report::{Observer, Report, Reporter, WorkerChange},
     sim::events::Events,
     slot::Slot,
@@ -168,7 +168,7 @@ impl Shared {
             if let Some(events) = &self.events
                 && let Some(at) = self.later(worker)
             {
-                return events.lock().wake_at(at, strand.handle());
+                return events.lock().wake_at(at, worker.map(|w| w.id), strand.handle());
             }
             if strand.state().wake() == Wake::Push {
                 self.queue(worker, strand, Place::Near);
@@ -182,13 +182,7 @@ impl Shared {
         self.stamp(worker, strand);
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank;
-        self.place_in(worker, Entry::strand(strand), &rank, place);
-    }
-
-    /// Places an entry from whatever thread this is.
-    #[inline]
-    pub(crate) fn place(&self, entry: Entry, rank: &Rank, place: Place) {
-        worker::with_current(self, |worker| self.place_in(worker, entry, rank, place));
+        self.place_in(worker, Entry::strand(strand), &rank, place, 0);
     }
 
     /// Whether a job from this thread goes to the global queue with nothing else to be done about
@@ -261,7 +255,8 @@ impl Shared {
         }
     }
 
-    /// Places an entry; `worker` is the one that this thread runs, if any.
+    /// Places an entry; `worker` is the one that this thread runs, if any. A job that is recorded says
+    /// since when it waits.
     #[inline]
     pub(crate) fn place_in(
         &self,
@@ -269,6 +264,7 @@ impl Shared {
         entry: Entry,
         rank: &Rank,
         place: Place,
+        since: Nanos,
     ) {
         if let Some(events) = &self.events
             && let Some(at) = self.later(worker)
@@ -276,8 +272,7 @@ impl Shared {
             return events.lock().place_at(at, worker.map(|w| w.id), entry, *rank, place);
         }
         if self.recorder.is_on() {
-            let id = entry.peek().map(|strand| strand.header().id);
-            self.recorder.write(self.now(), worker.map(|w| w.id), EventKind::Wake, id);
+            self.record_wake(worker, entry.peek(), since);
         }
         let near = worker.filter(|worker| {
             worker.slot().counters.wakes.add(1);
@@ -303,9 +298,47 @@ impl Shared {
     /// Notes when a strand was queued, for one wait in so many.
     #[inline]
     pub(crate) fn stamp(&self, worker: Option<&Worker>, strand: StrandRef) {
-        if worker::sampled(worker) || self.recorder.is_on() {
+        if worker::sampled(worker) {
             strand.header().queued_at.store(self.now().max(1), Relaxed);
         }
+    }
+
+    /// Records that an entry is about to be placed, and notes the time with its strand. A job has
+    /// noted it itself.
+    #[cold]
+    pub(crate) fn record_wake(
+        &self,
+        worker: Option<&Worker>,
+        strand: Option<StrandRef>,
+        since: Nanos,
+    ) {
+        let now = || match (since, worker) {
+            (0, Some(worker)) => worker.now(),
+            (0, None) => self.now(),
+            _ => since,
+        };
+        let note = |at: Nanos| {
+            if let Some(strand) = strand {
+                strand.header().queued_at.store(at.max(1), Relaxed);
+            }
+            Note::new(at, EventKind::Wake, strand.map(|strand| strand.header().id))
+        };
+        match worker {
+            Some(worker) => self.recorder.write(Some(worker.id), note(now())),
+            None => self.recorder.write_outside(now, note),
+        }
+    }
+
+    /// What was recorded from `since` on.
+    pub(crate) fn recording(&self, since: Nanos) -> Recording {
+        let origin = match &self.clock {
+            Clock::Real(start) => Some(*start),
+            Clock::Virtual(_) => None,
+        };
+        let recording = self.recorder.read(since, &self.names);
+        // A simulated turn in progress has recorded its end.
+        let last = recording.events.last().map_or(Duration::ZERO, |event| event.at);
+        Recording { until: last.max(Duration::from_nanos(self.now())), origin, ..recording }
     }
 
     /// Deals an entry to the inbox of the worker that the placement chooses.
@@ -399,15 +432,21 @@ impl Shared {
             self.names.lock().insert(id, name.into());
         }
         if self.recorder.is_on() {
-            let worker = worker::with_current(self, |worker| worker.map(|w| w.id));
-            self.recorder.write(self.now(), worker, EventKind::Spawn, Some(id));
+            let note = |at| Note::new(at, EventKind::Spawn, Some(id));
+            worker::with_current(self, |worker| match worker {
+                Some(worker) => self.recorder.write(Some(worker.id), note(worker.now())),
+                None => self.recorder.write_outside(|| self.now(), note),
+            });
         }
         id
     }
 
     /// A named strand is gone.
     pub(crate) fn strike(&self, id: StrandId) {
-        self.names.lock().remove(&id);
+        let name = self.names.lock().remove(&id);
+        if let Some(name) = name.filter(|_| self.recorder.is_on()) {
+            self.recorder.keep_name(id, name);
+        }
     }
 
     /// What to call a strand; 0 is a job.

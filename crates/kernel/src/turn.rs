@@ -112,8 +112,9 @@ impl<'a> Turn<'a> {
         let shared = &worker.shared;
         let rank = shared.rank(&attributes)?;
         let measured = worker::sampled(Some(worker)) || shared.recorder.is_on();
-        let entry = if measured { stamped(shared.now(), job) } else { Entry::job(job) };
-        shared.place_in(Some(worker), entry, &rank, Place::Near);
+        let now = if measured { worker.now() } else { 0 };
+        let entry = if measured { stamped(now, job) } else { Entry::job(job) };
+        shared.place_in(Some(worker), entry, &rank, Place::Near, now);
         Ok(())
     }
 
@@ -348,8 +349,12 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) fn note_wait(&self, since: world::Nanos) {
-        let waited = self.worker.shared.now().saturating_sub(since);
-        self.worker.slot().counters.waiting.note(waited);
+        let worker = self.worker;
+        worker.ticks.not_before(since);
+        worker.slot().counters.waiting.note(worker.now().saturating_sub(since));
+        if worker.shared.recorder.is_on() {
+            worker.shared.recorder.began_after(worker.id, since);
+        }
     }
 
     #[cold]
@@ -386,7 +391,8 @@ fn submit_with_care(
     measured: bool,
 ) {
     let shared = &worker.shared;
-    let entry = if measured { stamped(shared.now(), job) } else { Entry::job(job) };
+    let now = if measured { worker.now() } else { 0 };
+    let entry = if measured { stamped(now, job) } else { Entry::job(job) };
     // An affinity that names no worker of ours, or panics, was an error at the first
     // `Handle::submit`; here nobody could be told, and anyone may run it.
     let rank = match panics::catch(|| shared.rank(&Attributes::default())) {
@@ -396,7 +402,7 @@ fn submit_with_care(
             Rank::default()
         }
     };
-    shared.place_in(Some(worker), entry, &rank, Place::Near);
+    shared.place_in(Some(worker), entry, &rank, Place::Near, now);
 }
 
 /// A job whose waiting time is measured.

@@ -13,10 +13,12 @@ use tokio::sync::Semaphore;
 use crate::{
     accounts::DevAccount,
     base_chain::SharedStatus,
+    dashboard::Dashboard,
     dev::Dev,
     metrics::Metrics,
     rpc::{error::RpcError, eth::filters::Filters},
     settings::{Limits, Settings},
+    timeline::Timeline,
 };
 
 /// What all requests share.
@@ -37,8 +39,14 @@ pub(crate) struct Context {
     pub(crate) filters: Filters,
     /// One permit for each subscription that there may be.
     pub(crate) subscriptions: Arc<Semaphore>,
+    /// One permit for each address and topic that filters and subscriptions may keep.
+    pub(crate) log_values: Arc<Semaphore>,
     /// How the base chain is, if there is one.
     pub(crate) base_chain: Option<Arc<SharedStatus>>,
+    pub(crate) dashboard: Dashboard,
+    pub(crate) timeline: Timeline,
+    /// For one at a time who records at `/admin/timeline`.
+    pub(crate) timeline_room: Semaphore,
 }
 
 /// How many jobs of each kind may be in the line of the workers at once. Whoever finds no room waits

@@ -28,6 +28,7 @@
 pub mod accounts;
 pub mod base_chain;
 mod context;
+mod dashboard;
 mod dev;
 mod ended;
 mod metrics;
@@ -35,8 +36,12 @@ mod node;
 mod rpc;
 mod server;
 pub mod settings;
+mod timeline;
+pub mod watch;
 
 pub use ended::Ended;
+pub use metrics::page::metrics;
 pub use node::{Node, StartError};
 pub use rpc::method::{Kind, Method, Param, methods};
 pub use settings::Settings;
+pub use timeline::Timeline;

@@ -19,17 +19,20 @@ use shard::{
     shards::OpenError,
     store::{DiskStore, MemoryStore, Options, Store, StoreError},
 };
+use tokio::sync::Semaphore;
 
 use crate::{
     accounts::{AccountsError, DevAccount},
     base_chain::{BaseChainError, BaseChainStatus, Listener, Listening},
     context::{Context, Room},
+    dashboard::Dashboard,
     dev::Dev,
     ended::Ended,
     metrics::{Metrics, store::TimedStore},
     rpc::eth::{filters::Filters, subscribe},
     server::Server,
     settings::{Settings, Storage},
+    timeline::{EVENTS_FROM_START, Recording, Timeline},
 };
 
 /// Pools are looked through about so often for what waits too long.
@@ -41,6 +44,8 @@ pub struct Node {
     server: Option<Server>,
     runtimes: Option<Runtimes>,
     listening: Option<Listening>,
+    /// If it records from its start.
+    _recording: Option<Recording>,
 }
 
 /// Shards take turns on one, questions are answered on the other.
@@ -91,6 +96,9 @@ impl Node {
             now,
         );
         let shards = shards.map_err(StartError::Shards)?;
+        let timeline =
+            Timeline::new(runtimes.shards.handle().clone(), runtimes.queries.handle().clone());
+        let recording = settings.timeline.then(|| timeline.record());
         let context = Arc::new(Context {
             shards,
             queries: runtimes.queries.handle().clone(),
@@ -102,7 +110,11 @@ impl Node {
             dev: Dev::default(),
             filters: Filters::default(),
             subscriptions: subscribe::room(settings.limits.subscriptions_all),
+            log_values: subscribe::room(settings.limits.log_values),
             base_chain: listener.as_ref().map(Listener::status),
+            dashboard: Dashboard::new(),
+            timeline: timeline.clone(),
+            timeline_room: Semaphore::new(1),
             settings,
         });
         expire_now_and_then(&context).map_err(StartError::Shards)?;
@@ -112,7 +124,8 @@ impl Node {
             listener.start(move |environment| context.shards.set_environment(environment))
         };
         let listening = listener.map(set).transpose().map_err(StartError::Thread)?;
-        Ok(Node { context, server: Some(server), runtimes: Some(runtimes), listening })
+        let (server, runtimes) = (Some(server), Some(runtimes));
+        Ok(Node { context, server, runtimes, listening, _recording: recording })
     }
 
     /// Where it listens.
@@ -133,6 +146,11 @@ impl Node {
     /// How the base chain is, if there is one.
     pub fn base_chain(&self) -> Option<BaseChainStatus> {
         self.context.base_chain.as_ref().map(|status| status.get())
+    }
+
+    /// What its workers do, if it is recorded: to be written also after its end.
+    pub fn timeline(&self) -> Timeline {
+        self.context.timeline.clone()
     }
 
     /// Answers a request without a socket, as it would be answered over HTTP.
@@ -188,7 +206,10 @@ impl Drop for Node {
 impl Runtimes {
     fn start(settings: &Settings) -> Result<Runtimes, BuildError> {
         let builder = |name: &str| {
-            let builder = Runtime::builder().name(name);
+            let mut builder = Runtime::builder().name(name);
+            if settings.timeline {
+                builder = builder.record(EVENTS_FROM_START);
+            }
             match settings.workers {
                 Some(workers) => builder.workers(workers.get()),
                 None => builder,
@@ -214,9 +235,14 @@ fn expire_now_and_then(context: &Arc<Context>) -> Result<(), OpenError> {
 }
 
 /// The time of day, in seconds.
-#[allow(clippy::disallowed_methods, reason = "here it enters: from now on shards ask the runtime")]
 fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    unix_time_ms() / 1_000
+}
+
+/// The same in milliseconds.
+#[allow(clippy::disallowed_methods, reason = "here it enters: from now on shards ask the runtime")]
+pub(crate) fn unix_time_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 fn open_store(storage: &Storage) -> Result<Arc<dyn Store>, StartError> {

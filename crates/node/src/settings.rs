@@ -32,6 +32,10 @@ pub struct Settings {
     pub base_chain: Option<BaseChain>,
     /// Methods that change state without a transaction, and time travel. For development.
     pub dev_api: bool,
+    /// A page at `/dashboard` that shows what the node does.
+    pub dashboard: bool,
+    /// Workers record what they do from the start on, for [`Node::timeline`](crate::Node::timeline).
+    pub timeline: bool,
     /// Methods for whoever runs the node.
     pub admin_api: bool,
     /// How long shutting down may take.
@@ -96,6 +100,8 @@ pub struct Limits {
     pub subscription_blocks: NonZeroUsize,
     /// Filters of all clients.
     pub filters: usize,
+    /// Addresses and topics that filters and subscriptions of all clients look for.
+    pub log_values: usize,
     /// A filter that nobody asks for goes.
     pub filter_expiry: Duration,
     /// The head of a request must be there by then.
@@ -125,6 +131,8 @@ impl Default for Limits {
             subscriptions_all: 10_000,
             subscription_blocks: NonZeroUsize::new(512).expect("not 0"),
             filters: 10_000,
+            // Some 32 MiB.
+            log_values: 1 << 20,
             filter_expiry: Duration::from_secs(5 * 60),
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(120),
@@ -199,6 +207,8 @@ impl Settings {
             limits: Limits::default(),
             base_chain: None,
             dev_api: false,
+            dashboard: true,
+            timeline: false,
             admin_api: false,
             shutdown_deadline: Duration::from_secs(10),
         }

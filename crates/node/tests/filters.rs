@@ -124,3 +124,15 @@ fn a_filter_that_nobody_has_asked_for_is_gone_and_leaves_its_place() {
     assert_eq!(error(&gone, -32_000), "filter not found");
     ask(&node, "eth_newBlockFilter", json!([]));
 }
+
+#[test]
+fn what_all_filters_look_for_has_a_limit_and_goes_with_them() {
+    let node = start(|settings| settings.limits.log_values = 3);
+    let filter = |values: u64| json!([{ "topics": [(0..values).map(word).collect::<Vec<_>>()] }]);
+    let first = ask(&node, "eth_newFilter", filter(2));
+    let answer = call(node.address(), &path(MARKET), "eth_newFilter", filter(2));
+    assert!(error(&answer, -32_005).contains("keeps 3"));
+    ask(&node, "eth_newFilter", filter(1));
+    ask(&node, "eth_uninstallFilter", json!([first]));
+    ask(&node, "eth_newFilter", filter(2));
+}

@@ -177,6 +177,7 @@ impl Examples {
             "anvil_mine" | "hardhat_mine" => json!(["0x2"]),
             "trace_call" => json!([call, ["trace"]]),
             "shard_chainId" => json!([MARKET]),
+            "admin_pauseWorker" | "admin_resumeWorker" => json!(["shards", "0x0"]),
             "shard_getStateUpdate" => json!(["0x1"]),
             _ => {
                 let required = method.params.iter().filter(|param| !param.optional);

@@ -62,6 +62,27 @@ pub struct ProcessInfo {
     pub cancelled: bool,
 }
 
+/// How many processes there are, and what waits for them. From
+/// [`Processes::process_counts`](crate::Processes::process_counts).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessCounts {
+    /// Those that wait for their turn.
+    pub ready: usize,
+    /// Those that are in their turn.
+    pub running: usize,
+    /// Those that wait for yields.
+    pub blocked: usize,
+    /// Those that wait for messages.
+    pub idle: usize,
+    /// Messages that wait, of all of them.
+    pub messages: u64,
+    /// The most that wait for one of them.
+    pub messages_max: u64,
+    /// Messages that were dropped for newer ones, of all of them.
+    pub dropped: u64,
+}
+
 fn state_of(process: &StrandWith<Core>) -> ProcessState {
     match process.strand().phase() {
         Phase::Queued => ProcessState::Ready,
@@ -99,6 +120,25 @@ pub(crate) fn info(process: &StrandWith<Core>) -> ProcessInfo {
         info.groups = state.groups.iter().map(|group| group.to_string()).collect();
     });
     info
+}
+
+pub(crate) fn counts(runtime: &Handle) -> ProcessCounts {
+    let mut counts = ProcessCounts::default();
+    system::of(runtime).table.each(|process| {
+        match state_of(process) {
+            ProcessState::Ready => counts.ready += 1,
+            ProcessState::Running => counts.running += 1,
+            ProcessState::Blocked => counts.blocked += 1,
+            ProcessState::Idle => counts.idle += 1,
+            // It is about to leave.
+            ProcessState::Complete => return,
+        }
+        let mail = process.mail();
+        counts.messages += u64::from(mail.len);
+        counts.messages_max = counts.messages_max.max(mail.len.into());
+        counts.dropped += mail.dropped;
+    });
+    counts
 }
 
 pub(crate) fn all(runtime: &Handle) -> Vec<ProcessInfo> {

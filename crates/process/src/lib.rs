@@ -120,7 +120,7 @@ pub use error::{CallError, SendError, SendManyError, SpawnError};
 pub use event::Event;
 pub use exit::{ExitReason, Outcome};
 pub use faults::FaultPlan;
-pub use inspect::{ProcessInfo, ProcessState};
+pub use inspect::{ProcessCounts, ProcessInfo, ProcessState};
 pub use monitor::MonitorId;
 pub use payload::Payload;
 pub use pid::{ParsePidError, Pid};

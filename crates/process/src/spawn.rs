@@ -252,6 +252,13 @@ where
 {
     let pid = front.core.pid();
     let body = AsyncBody::new(start);
+    let named;
+    let attributes = if runtime.is_recording() && attributes.name.is_none() {
+        named = named_after(pid, attributes);
+        &named
+    } else {
+        attributes
+    };
     match StrandWith::start(runtime, attributes, front, body, HANDLES, before) {
         Ok(own) => Ok(Addr(own)),
         Err(error) => {
@@ -259,6 +266,12 @@ where
             Err(error.into())
         }
     }
+}
+
+/// The same, with a name: while turns are recorded, it is said whose they are.
+#[cold]
+fn named_after(pid: Pid, attributes: &Attributes) -> Attributes {
+    Attributes { name: Some(format!("process {pid}")), ..attributes.clone() }
 }
 
 impl fmt::Debug for ProcessBuilder<'_> {

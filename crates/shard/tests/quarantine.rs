@@ -13,8 +13,9 @@ use std::{
 use common::{config, shard, transfer};
 use kernel::{Runtime, Simulation};
 use shard::{
-    Config, Shards,
+    Config, Shard, Shards,
     shard::TransactionStatus,
+    shards::Totals,
     store::{Change, Epoch, MemoryStore, Replayed, Store, StoreError, Table},
 };
 
@@ -124,15 +125,33 @@ fn caught(trap: Trap) -> (Simulation, Shards, Arc<Trapped>, Config) {
     (simulation, shards, store, config)
 }
 
+/// The totals, after a comparison with what every shard says for itself.
+fn totals(shards: &Shards) -> Totals {
+    let (all, totals) = (shards.all(), shards.totals());
+    let sum = |of: fn(&Shard) -> u64| all.iter().map(of).sum::<u64>();
+    assert_eq!(totals.shards, all.len());
+    assert_eq!(totals.blocks, sum(|shard| shard.status().height));
+    assert_eq!(totals.included, sum(|shard| shard.status().included));
+    assert_eq!(totals.pools.pending as u64, sum(|shard| shard.pool_counts().pending as u64));
+    assert_eq!(totals.pools.bytes as u64, sum(|shard| shard.pool_counts().bytes as u64));
+    totals
+}
+
 fn released_includes_all(trap: Trap, why: &str) {
     let (mut simulation, shards, store, config) = caught(trap);
     let one = shards.get(shard(0)).unwrap();
     let quarantine = one.status().quarantine.expect("it fails whatever it does");
     assert!(quarantine.contains(why), "{quarantine}");
+    let before = totals(&shards);
+    assert_eq!(before.quarantined, 1);
+    assert!(before.pools.pending > 0 && before.pools.bytes > 0, "{before:?}");
     store.set(None);
     one.release();
     simulation.run_for(Duration::from_secs(600));
     assert_eq!(one.status().quarantine, None);
+    let after = totals(&shards);
+    assert_eq!((after.quarantined, after.pools.pending), (0, 0));
+    assert!(after.included > before.included && after.blocks > before.blocks, "{after:?}");
     for from in 0..2 {
         let hash = transfer(&config, shard(0), from, 0).hash();
         let status = one.transaction_status(hash).unwrap();

@@ -126,3 +126,13 @@ struct GuideToJobs;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tasks.md")]
 struct GuideToTasks;
+
+/// And the one beside the table of metrics.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/metrics.md")]
+struct TableOfMetrics;
+
+/// And those of the guide to timelines.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/timelines.md")]
+struct GuideToTimelines;

@@ -31,7 +31,8 @@ contract Surroundings {
             block.coinbase,
             block.prevrandao,
             block.chainid,
-            blockhash(block.number - 1)
+            // A chain that has just begun has no block before its newest.
+            block.number == 0 ? bytes32(0) : blockhash(block.number - 1)
         );
     }
 

@@ -84,7 +84,8 @@ async function start(program, args, url) {
 export function startNode(...args) {
   if (!hasShards) return startAnvil('--steps-tracing');
   const where = args.includes('--data-dir') ? [] : ['--in-memory'];
-  return start(process.env.SHIFTWORK, ['node', '--http.port', '0', ...where, ...args]);
+  const port = args.includes('--http.port') ? [] : ['--http.port', '0'];
+  return start(process.env.SHIFTWORK, ['node', ...port, ...where, ...args]);
 }
 
 export function startAnvil(...args) {

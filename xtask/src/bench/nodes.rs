@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{shell, tools};
+use crate::{clients, shell, tools};
 
 /// Pinned: a number is worth what its version is known.
 const ANVIL: &str = "@foundry-rs/anvil";
@@ -24,6 +24,12 @@ pub(super) fn prepare(with_peers: bool) -> Result<Prepared> {
         versions: Vec::new(),
         notes: Vec::new(),
     };
+    match clients::browser() {
+        Ok((clients, chromium)) => prepared
+            .environment
+            .extend([("SHIFTWORK_BENCH_CLIENTS", clients.into()), ("CHROMIUM", chromium.into())]),
+        Err(error) => prepared.notes.push(format!("without a browser: {error:#}")),
+    }
     if with_peers {
         match anvil() {
             Ok((program, version)) => {

@@ -46,6 +46,14 @@ pub(super) fn all(home: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     tools.into_iter().map(|(name, tool)| Ok((name, native(home, tool)?))).collect()
 }
 
+/// A browser, with letters: Debian's comes without any.
+pub(super) fn chromium() -> Result<PathBuf> {
+    if shell::find_program("chromium").is_none() {
+        tools::install(&["chromium", "fonts-dejavu-core", "fonts-inter"])?;
+    }
+    shell::find_program("chromium").context("the package has brought no chromium")
+}
+
 /// The program itself. What npm puts before it forgets its exit code, and ends without it.
 fn native(home: &Path, tool: &str) -> Result<PathBuf> {
     let packages = home.join("node_modules/@foundry-rs");

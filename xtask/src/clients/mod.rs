@@ -10,6 +10,7 @@
 //! be in the tree.
 
 mod install;
+mod pictures;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,12 +23,14 @@ use clap::Args;
 
 use crate::{shell, steps::Steps};
 
+pub(crate) use pictures::run as pictures;
+
 /// A suite takes some ten seconds, on a machine that does nothing else.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// The suites: what one calls them, and the file.
-const SUITES: [(&str, &str); 8] = [
+const SUITES: [(&str, &str); 9] = [
     ("first-steps", "first_steps.test.mjs"),
     ("cast", "cast.test.mjs"),
     ("forge", "forge.test.mjs"),
@@ -36,11 +39,16 @@ const SUITES: [(&str, &str); 8] = [
     ("web3py", "web3_test.py"),
     ("base-chain", "base_chain.test.mjs"),
     ("differential", "differential.test.mjs"),
+    ("dashboard", "dashboard.test.mjs"),
 ];
+
+/// Suites that mean nothing against anvil.
+const ABOUT_THE_NODE: [&str; 4] = ["first-steps", "base-chain", "differential", "dashboard"];
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only this suite: first-steps, cast, forge, viem, ethers, web3py, base-chain or differential
+    /// Only this suite: first-steps, cast, forge, viem, ethers, web3py, base-chain, differential or
+    /// dashboard
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Run the suites of clients against anvil, to see whether they are right
@@ -72,11 +80,11 @@ pub(crate) fn all(steps: &mut Steps) {
     suites(steps, &options);
 }
 
-/// Has the test that compares the reference of methods write it instead.
-pub(crate) fn rpc_docs() -> Result<()> {
-    let mut test = shell::cargo(["test", "--package", "shiftwork-node", "--test", "reference"]);
-    test.env("SHIFTWORK_WRITE_REFERENCE", "1");
-    shell::run(test)
+/// Where the clients are, and the browser: for whoever measures what it shows.
+pub(crate) fn browser() -> Result<(PathBuf, PathBuf)> {
+    let home = shell::target_dir().join("clients");
+    install::all(&home)?;
+    Ok((home, install::chromium()?))
 }
 
 fn suites(steps: &mut Steps, options: &Options) {
@@ -84,6 +92,9 @@ fn suites(steps: &mut Steps, options: &Options) {
     let mut tools = Vec::new();
     let mut ready = steps.call("clients installed", || {
         tools = install::all(&home)?;
+        if options.only.as_deref().is_none_or(|only| only == "dashboard") {
+            tools.push(("CHROMIUM", install::chromium()?));
+        }
         Ok(())
     });
     if !options.against_anvil {
@@ -98,7 +109,7 @@ fn suites(steps: &mut Steps, options: &Options) {
         if options.only.as_deref().is_some_and(|only| only != name) {
             continue;
         }
-        if options.against_anvil && ["first-steps", "base-chain", "differential"].contains(&name) {
+        if options.against_anvil && ABOUT_THE_NODE.contains(&name) {
             steps.skip(&format!("clients: {name}"), "it is about a node");
             continue;
         }

@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     binary::{Binary, Checker, Ending},
-    scratch::{self, Scratch},
+    scratch::{self, Deps, Scratch},
     shell,
     subject::Subject,
 };
@@ -74,7 +74,7 @@ pub(crate) fn run(only: Option<&str>, write: bool, also: Option<&Path>) -> Resul
 /// Weakens the sites of one crate, one after the other.
 fn weaken<'a>(subject: Subject, sites: &'a [Site], only: Option<&str>) -> Result<Vec<Row<'a>>> {
     let start = Instant::now();
-    let scratch = Scratch::new("weaken", subject)?;
+    let scratch = Scratch::new("weaken", subject, Deps::WithModels)?;
     put_instruments(&scratch, sites)?;
     println!(
         "{subject}: {} sites; building the models, with all of them instrumented",

@@ -70,7 +70,7 @@ impl Census {
     }
 }
 
-fn name(process: &ProcessInfo) -> String {
+pub(crate) fn name(process: &ProcessInfo) -> String {
     process.name.clone().unwrap_or_else(|| process.pid.to_string())
 }
 
@@ -82,7 +82,7 @@ fn mailbox(process: &ProcessInfo) -> String {
     }
 }
 
-fn word(state: ProcessState) -> &'static str {
+pub(crate) fn word(state: ProcessState) -> &'static str {
     match state {
         ProcessState::Ready => "ready",
         ProcessState::Running => "running",

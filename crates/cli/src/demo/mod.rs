@@ -8,6 +8,7 @@ mod jobs;
 mod part;
 mod processes;
 mod screen;
+mod seen;
 mod shards;
 mod strands;
 mod summary;
@@ -17,6 +18,8 @@ mod view;
 use std::{
     collections::VecDeque,
     io::{self, IsTerminal, Write},
+    net::SocketAddr,
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -25,6 +28,7 @@ use std::{
     time::Duration,
 };
 
+use ::node::watch::Watch;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use shiftwork::{
@@ -35,6 +39,8 @@ use shiftwork::{
 use part::{Part, Stage};
 use screen::Screen;
 use view::{Canvas, Sample};
+
+use crate::timeline::{self, Timeline};
 
 /// A redraw about so often looks alive and costs nothing to speak of.
 const FRAME: Duration = Duration::from_millis(100);
@@ -55,6 +61,12 @@ pub(crate) struct Options {
     /// In which order strands get their turns
     #[arg(long, value_enum, default_value_t = Order::Stealing)]
     discipline: Order,
+    /// Write what ran where to a file that https://ui.perfetto.dev shows
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Let others on this machine watch it, and pause its workers: `shiftwork top`
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -89,11 +101,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .context("could not ask to be told of Ctrl-C")?;
     }
     part::silence_deliberate_panics();
+    let timeline = options.timeline.as_deref().map(Timeline::create).transpose()?;
 
     let reports = Arc::new(Mutex::new(Vec::new()));
     let mut builder = Runtime::builder().name("demo").discipline(options.discipline.discipline());
     if let Some(workers) = options.workers {
         builder = builder.workers(workers);
+    }
+    if timeline.is_some() {
+        builder = builder.record(timeline::EVENTS);
     }
     let runtime = builder
         .on_report({
@@ -104,29 +120,43 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .context("could not start the demo")?;
 
     let stage = Stage::new(runtime.handle());
-    let parts = start_parts(&stage)?;
+    let parts = Arc::new(start_parts(&stage)?);
+    let door = |address| Watch::start(address, seen::watched(&stage.handle, &parts));
+    let door = options.listen.map(door).transpose().context("--listen")?;
+    if let Some(door) = &door {
+        eprintln!("watch it: shiftwork top http://{}", door.address());
+    }
     let title = title(options, &runtime);
     let last = watch(&title, options.seconds, &runtime, &parts, &interrupted)?;
 
+    // Workers that somebody has paused have to end, too.
+    drop(door);
+    runtime.resume();
     stage.close();
     let stopped = block_on(runtime.stop_processes(PATIENCE));
+    let handle = runtime.handle();
     let end = runtime.shutdown_timeout(PATIENCE);
     let reports = reports.lock().expect("nobody panics here");
     let mut text = summary::text(&last, &parts, &stopped, &reports);
     if let Err(late) = end {
         text.push_str(&format!("\n{late}\n"));
     }
+    if let Some(timeline) = timeline {
+        text.push('\n');
+        text.push_str(&timeline.write(&[("demo", &handle.recording())])?);
+    }
     io::stdout().write_all(text.as_bytes()).context("could not write the summary")
 }
 
 /// The parts of Shiftwork that exist, each with its share of the load.
 fn start_parts(stage: &Stage) -> Result<Vec<Part>> {
-    let mut parts = strands::start(stage).context("could not start the strands")?;
-    parts.extend(jobs::start(stage).context("could not start the jobs")?);
-    parts.extend(processes::start(stage).context("could not start the processes")?);
-    parts.extend(tasks::start(stage).context("could not start the tasks")?);
-    parts.extend(shards::start(stage).context("could not start the shards")?);
-    Ok(parts)
+    let mut all = strands::start(stage).context("could not start the strands")?;
+    let mut add = |kind, parts: Vec<Part>| all.extend(parts.into_iter().map(|part| part.of(kind)));
+    add("job", jobs::start(stage).context("could not start the jobs")?);
+    add("process", processes::start(stage).context("could not start the processes")?);
+    add("task", tasks::start(stage).context("could not start the tasks")?);
+    add("shard", shards::start(stage).context("could not start the shards")?);
+    Ok(all)
 }
 
 /// Shows what happens until the time is over or somebody presses Ctrl-C.

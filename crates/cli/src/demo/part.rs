@@ -33,6 +33,8 @@ impl Stage {
 
 /// One line of the view: a name, what is counted, and the count so far.
 pub(crate) struct Part {
+    /// `strand`, `job`, `process`, `task` or `shard`.
+    pub(crate) kind: &'static str,
     pub(crate) name: &'static str,
     /// What is counted, in the plural.
     pub(crate) unit: &'static str,
@@ -48,11 +50,15 @@ pub(crate) struct Tally(Arc<AtomicU64>);
 impl Part {
     pub(crate) fn new(name: &'static str, unit: &'static str) -> (Part, Tally) {
         let count = Tally::default();
-        (Part { name, unit, messages_each: 0, count: count.clone() }, count)
+        (Part { kind: "strand", name, unit, messages_each: 0, count: count.clone() }, count)
     }
 
     pub(crate) fn with_messages(self, messages_each: u64) -> Part {
         Part { messages_each, ..self }
+    }
+
+    pub(crate) fn of(self, kind: &'static str) -> Part {
+        Part { kind, ..self }
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -18,6 +18,9 @@ pub(crate) fn text(node: &Node, settings: &Settings) -> String {
     };
     row("Endpoint", format!("http://{address}/shard/<address>  (eth_*, one shard; also ws://)"));
     row("", format!("http://{address}/                 (shard_*, all shards)"));
+    if settings.dashboard {
+        row("Dashboard", format!("http://{address}/dashboard"));
+    }
     let base = rules.base_chain_id.get();
     row(
         "Chain id",

@@ -16,6 +16,7 @@ pub(crate) struct Chosen {
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) in_memory: bool,
     pub(crate) genesis: Option<PathBuf>,
+    pub(crate) timeline: Option<PathBuf>,
     /// Its URL is empty: there is none.
     pub(crate) base_chain: BaseChain,
     pub(crate) log_format: LogFormat,
@@ -29,6 +30,7 @@ impl Default for Chosen {
             data_dir: None,
             in_memory: false,
             genesis: None,
+            timeline: None,
             base_chain: BaseChain::new(""),
             log_format: LogFormat::Text,
             log_level: "info".to_owned(),
@@ -57,6 +59,7 @@ impl Chosen {
         if !self.base_chain.url.is_empty() {
             settings.base_chain = Some(self.base_chain);
         }
+        settings.timeline = self.timeline.is_some();
         settings.shards.check()?;
         Ok(settings)
     }

@@ -23,6 +23,7 @@ use std::{
 use ::node::Node;
 use clap::{Args, FromArgMatches};
 
+use crate::timeline::Timeline;
 use signals::Signals;
 
 /// It ran, and ended in order.
@@ -57,6 +58,8 @@ fn execute(options: &Options) -> Result<u8, (u8, String)> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
+    let timeline = chosen.timeline.as_deref().map(Timeline::create).transpose();
+    let timeline = timeline.map_err(|why| usage(format!("{why:#}")))?;
     let settings = chosen.into_settings().map_err(usage)?;
     for warning in banner::warnings(&settings) {
         tracing::warn!("{warning}");
@@ -77,13 +80,28 @@ fn execute(options: &Options) -> Result<u8, (u8, String)> {
          At most {} s; once more, and nobody waits",
         settings.shutdown_deadline.as_secs_f32()
     );
+    let recorded = node.timeline();
     let ended = node.shutdown();
+    if let Some(timeline) = timeline {
+        write(timeline, &recorded);
+    }
     if ended.clean() {
         tracing::info!("{ended}");
         Ok(CLEAN)
     } else {
         tracing::error!("{ended}");
         Ok(FAILED)
+    }
+}
+
+/// Writes what was recorded. That it could not be written changes nothing about how the node ended.
+fn write(timeline: Timeline, recorded: &::node::Timeline) {
+    tracing::info!("writing the timeline");
+    let recordings = recorded.recordings();
+    let recordings = recordings.each_ref().map(|(name, recording)| (*name, recording));
+    match timeline.write(&recordings) {
+        Ok(told) => told.lines().for_each(|line| tracing::info!("{}", line.trim())),
+        Err(why) => tracing::error!("{why:#}"),
     }
 }
 

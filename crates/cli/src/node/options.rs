@@ -156,6 +156,17 @@ pub(crate) const SETTINGS: &[Setting] = &[
         show_list,
         "Web pages that may ask, such as https://app.example; *: any"
     ),
+    Setting {
+        name: "no-dashboard",
+        group: NETWORK,
+        shape: Flag,
+        help: "No page at /dashboard that shows what the node does",
+        set: |chosen, text| {
+            chosen.settings.dashboard = !switch(text)?;
+            Ok(())
+        },
+        show: |chosen| text(&!chosen.settings.dashboard),
+    },
     flag!(
         NETWORK,
         "admin-api",
@@ -503,6 +514,15 @@ pub(crate) const SETTINGS: &[Setting] = &[
         settings.limits.idle_timeout,
         some_duration,
         "A connection without requests is closed"
+    ),
+    setting!(
+        LOG,
+        "timeline",
+        Value("FILE"),
+        timeline,
+        path,
+        show_path,
+        "At the end, what each worker did last is written to this file, for https://ui.perfetto.dev"
     ),
     setting!(
         LOG,

@@ -10,6 +10,8 @@ use std::{
 use alloy_primitives::U256;
 use shard::config::{Durability, Traces};
 
+/// Clocks can be added to so much without an end.
+const DURATION_MAX: Duration = Duration::from_secs(87_600 * 3_600);
 const WEI_DIGITS: usize = 18;
 
 /// `100ms`, `12s`, `1.5m`, `3h`.
@@ -29,7 +31,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "" => return Err(format!("`{text}` has no unit: give one like 500ms, 10s, 2m or 3h")),
         _ => return Err(what()),
     };
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| format!("`{text}` is too long"))
+    let duration = Duration::try_from_secs_f64(number * seconds).unwrap_or(Duration::MAX);
+    if duration > DURATION_MAX {
+        return Err(format!("`{text}` is too long: 87600h, ten years, is the longest"));
+    }
+    Ok(duration)
 }
 
 /// The same, and not nothing.

@@ -22,10 +22,11 @@ use std::{
 
 use anyhow::{Context, Result};
 use shiftwork::{
-    Metrics,
+    Handle, Metrics,
     task::{LoadError, Program, SpawnError, Stats, TaskInfo, TaskResult},
 };
 
+use crate::timeline::Timeline;
 use interrupt::Interrupt;
 use verdict::Verdict;
 use watch::End;
@@ -81,7 +82,9 @@ impl std::fmt::Display for Unwritten {
 
 fn execute(options: &Options) -> Result<Verdict> {
     let module = file::read(&options.file)?;
+    let timeline = options.timeline.as_deref().map(Timeline::create).transpose()?;
     let mut world = World::new(options)?;
+    let handle = Handle::clone(&world);
     let program = Program::load(&world, module, options.for_program())
         .map_err(Options::with_advice)
         .with_context(|| options.file.display().to_string())?;
@@ -110,6 +113,11 @@ fn execute(options: &Options) -> Result<Verdict> {
     drop(program);
     world.close();
     tell(&report, options)?;
+    if let Some(timeline) = timeline {
+        let said = timeline.write(&[("run", &handle.recording())]).context(Unwritten)?;
+        // As in `tell`.
+        let _ = io::stderr().write_all(said.as_bytes());
+    }
     Ok(Verdict::of(&report))
 }
 

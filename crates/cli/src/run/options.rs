@@ -87,6 +87,11 @@ pub(crate) struct Options {
     /// Print what the scheduler did, to standard error (with --json it is part of that)
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
+    /// Write which task ran where to a file that https://ui.perfetto.dev shows
+    ///
+    /// With --seed it shows virtual time, and the same seed gives the same file.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Which lines of the guests' log to print
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Level::Info,
         help_heading = "Output")]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use shiftwork::{Handle, Runtime, Simulation, process::block_on};
 
 use super::Options;
+use crate::timeline;
 
 /// What is still in a turn after this, at the end, is left behind. Turns of tasks are short.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -21,6 +22,9 @@ impl World {
         let mut builder = Runtime::builder().name("run").on_report(|_| ());
         if let Some(workers) = options.workers {
             builder = builder.workers(workers);
+        }
+        if options.timeline.is_some() {
+            builder = builder.record(timeline::EVENTS);
         }
         let world = match options.seed {
             Some(seed) => builder.simulate(seed).map(World::Simulated),

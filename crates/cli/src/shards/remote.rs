@@ -1,41 +1,21 @@
 //! What does a running node say of its shards?
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    time::Duration,
-};
+use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use serde_json::{Value, json};
 
 use super::report::{Listed, Shown};
+use crate::http::{Endpoint, Limits};
 
-/// So long it may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// An answer is not longer.
-const ANSWER_MAX: u64 = 32 << 20;
+const LIMITS: Limits = Limits { patience: Duration::from_secs(30), bytes_max: 32 << 20 };
 
 /// A running node.
-pub(crate) struct Remote {
-    /// Host and port.
-    host: String,
-    path: String,
-}
+pub(crate) struct Remote(Endpoint);
 
 impl Remote {
     pub(crate) fn new(url: &str) -> Result<Remote, String> {
-        let Some(rest) = url.strip_prefix("http://") else {
-            return Err(format!("`{url}`: give a URL that begins with http://"));
-        };
-        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_graphic());
-        if host.is_empty() || !is_plain(host) || !is_plain(path) {
-            return Err(format!("`{url}` is no URL of a node"));
-        }
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let host = if has_port { host.to_owned() } else { format!("{host}:80") };
-        Ok(Remote { host, path: format!("/{path}") })
+        Endpoint::new(url).map(Remote)
     }
 
     pub(crate) fn list(&self) -> Result<Vec<Listed>, String> {
@@ -77,31 +57,14 @@ impl Remote {
 
     fn call(&self, method: &str, params: Value) -> Result<Value, String> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let answer = self.post(&body.to_string());
-        let answer =
-            answer.map_err(|why| format!("the node at {} does not answer: {why}", self.host))?;
-        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        let mut answer: Value = serde_json::from_str(body).map_err(|_| nonsense())?;
+        let answer = self.0.post_json(&body.to_string(), LIMITS);
+        let answer = answer
+            .map_err(|why| format!("the node at {} does not answer: {why}", self.0.host()))?;
+        let mut answer: Value = serde_json::from_slice(&answer.body).map_err(|_| nonsense())?;
         if let Some(message) = answer["error"]["message"].as_str() {
             return Err(message.to_owned());
         }
         Ok(answer["result"].take())
-    }
-
-    /// HTTP/1.0: the answer ends with the connection, and comes in one piece.
-    fn post(&self, body: &str) -> std::io::Result<String> {
-        let mut socket = TcpStream::connect(&self.host)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        let (host, path, length) = (&self.host, &self.path, body.len());
-        write!(
-            socket,
-            "POST {path} HTTP/1.0\r\nhost: {host}\r\ncontent-type: application/json\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        )?;
-        let mut answer = String::new();
-        socket.take(ANSWER_MAX).read_to_string(&mut answer)?;
-        Ok(answer)
     }
 }
 

@@ -1,9 +1,9 @@
 //! What does a node tell at its start and at its end?
 
 use alloy_primitives::Address;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::{Running, path, place};
+use crate::{Running, path, place, signer, transfer};
 
 const SHARD: Address = Address::repeat_byte(0x3a);
 
@@ -18,6 +18,7 @@ fn a_node_tells_where_it_is_and_who_has_funds_and_ends_in_order() {
             "base 31337",
             "in memory",
             "10000 ether",
+            "/dashboard\n",
         ] {
             assert!(node.banner.contains(expect), "no {expect}: {}", node.banner);
         }
@@ -29,6 +30,31 @@ fn a_node_tells_where_it_is_and_who_has_funds_and_ends_in_order() {
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("shutting down") && said.contains("ended in order"), "{said}");
     }
+}
+
+#[test]
+fn a_node_leaves_a_timeline_of_its_last_turns() {
+    let file = place("timeline").join("trace.json");
+    let node = Running::start(&["--in-memory", "--timeline", file.to_str().unwrap()]);
+    let raw = transfer(&signer(0), SHARD, 0);
+    node.result(&path(SHARD), "eth_sendRawTransactionSync", json!([raw]));
+    node.send("-INT");
+    let (code, said) = node.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("writing the timeline") && said.contains("trace.json"), "{said}");
+    let trace: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let turn = format!("shard {SHARD}");
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["cat"] == "turn" && event["name"] == turn));
+    let (code, _, said) =
+        crate::run(&["node", "--in-memory", "--timeline", "/nowhere/at/all.json"]);
+    assert!(code == Some(2) && said.contains("/nowhere/at/all.json"), "{code:?}: {said}");
+}
+
+#[test]
+fn a_dashboard_that_is_not_wanted_is_not_there() {
+    let node = Running::start(&["--in-memory", "--no-dashboard"]);
+    assert!(!node.banner.contains("/dashboard"), "{}", node.banner);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod json;
 mod output;
 mod signals;
 mod simulated;
+mod timeline;
 
 use std::{
     fs,

@@ -184,7 +184,7 @@ impl Builder {
         };
         let inboxes = if matches!(config.placement, Placement::Any) { 0 } else { workers };
         let queues = Queues::new(config.discipline, inboxes, stealers);
-        let recorder = Recorder::new(workers, self.events);
+        let recorder = Recorder::new(workers, self.events, events.is_some());
         let reporter = self.reporter.unwrap_or_else(report::to_stderr);
         let name = config.name.clone();
         let mut shared = Shared::new(config, queues, clock, recorder, reporter, workers, events);

@@ -180,8 +180,11 @@ impl Handle {
         measured: bool,
     ) {
         let shared = &*self.shared;
-        let entry = if measured { turn::stamped(shared.now(), job) } else { Entry::job(job) };
-        shared.place(entry, rank, Place::Near);
+        let now = if measured { shared.now() } else { 0 };
+        let entry = if measured { turn::stamped(now, job) } else { Entry::job(job) };
+        worker::with_current(shared, |worker| {
+            shared.place_in(worker, entry, rank, Place::Near, now);
+        });
     }
 
     /// Runs a future as a strand. No other runtime is needed, and its wakers work from any
@@ -444,14 +447,41 @@ impl Handle {
         }
     }
 
-    /// Switches the recorder. Off, it costs nothing.
+    /// Switches the recorder. Off, it costs nothing. Switched on, it begins anew: what was recorded
+    /// before is gone.
     pub fn record(&self, on: bool) {
         self.shared.recorder.switch(on);
     }
 
+    /// Whether the recorder is on.
+    pub fn is_recording(&self) -> bool {
+        self.shared.recorder.is_on()
+    }
+
     /// What was recorded, in order of time.
+    ///
+    /// ```
+    /// use kernel::{EventKind, Runtime, Step};
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// runtime.record(true);
+    /// let (_, mut join) = runtime.strand().name("till").start(|_| Step::End(()))?;
+    /// join.join()?;
+    /// let handle = runtime.handle();
+    /// runtime.shutdown();
+    /// let recording = handle.recording();
+    /// let began = recording.events.iter().find(|event| event.kind == EventKind::Run).unwrap();
+    /// assert_eq!(recording.name_of(began.strand), "till");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn recording(&self) -> Recording {
-        self.shared.recorder.read()
+        self.recording_since(Duration::ZERO)
+    }
+
+    /// What was recorded from `since` on, as [`now`](Handle::now) tells the time: for those who look
+    /// again and again. Turns that had not ended by then are there with their beginning.
+    pub fn recording_since(&self, since: Duration) -> Recording {
+        self.shared.recording(world::nanos(since))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(crate) enum Effect {
-    Wake(Strand),
+    Wake { worker: Option<usize>, strand: Strand },
     Place { worker: Option<usize>, entry: Entry, rank: Rank, place: Place },
     Call { worker: usize, call: Call },
 }
@@ -33,8 +33,8 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn wake_at(&mut self, at: Nanos, strand: Strand) {
-        self.push(at, Effect::Wake(strand));
+    pub(crate) fn wake_at(&mut self, at: Nanos, worker: Option<usize>, strand: Strand) {
+        self.push(at, Effect::Wake { worker, strand });
     }
 
     pub(crate) fn place_at(

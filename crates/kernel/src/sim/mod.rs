@@ -221,16 +221,19 @@ impl Simulation {
         loop {
             let Some(effect) = events.lock().pop(now) else { break };
             match effect {
-                Effect::Wake(strand) => strand.0.wake(),
+                Effect::Wake { worker, strand } => {
+                    shared.recorder.on_behalf_of(worker, || strand.0.wake());
+                }
                 Effect::Call { worker, call } => {
                     let worker = &self.seats[worker].worker;
                     worker.enter(|| panics::contain(|| call(&mut Turn::new(worker, None))));
                 }
                 Effect::Place { worker: None, entry, rank, place } => {
-                    shared.place_in(None, entry, &rank, place);
+                    shared.place_in(None, entry, &rank, place, 0);
                 }
                 Effect::Place { worker: Some(worker), entry, rank, place } => {
-                    shared.place_in(Some(&self.seats[worker].worker), entry, &rank, place);
+                    let worker = &self.seats[worker].worker;
+                    shared.place_in(Some(worker), entry, &rank, place, 0);
                 }
             }
         }

@@ -41,19 +41,19 @@ impl Worker {
     pub(super) fn batch_of_one_who_is_kept(&self) -> Option<Entry> {
         let (queues, other) = (&self.shared.queues, self.one_who_is_kept()?);
         let back = queues.backs.get(other).and_then(|back| self.take_batch(back, usize::MAX));
-        self.helped(back.or_else(|| self.take_half(queues.stealers.get(other)?)))
+        self.helped(other, back.or_else(|| self.take_half(queues.stealers.get(other)?)))
     }
 
     /// The first of what waits for such a worker. Something may lie on our own deque.
     pub(super) fn entry_of_one_who_is_kept(&self) -> Option<Entry> {
         let (queues, other) = (&self.shared.queues, self.one_who_is_kept()?);
         let back = queues.backs.get(other).and_then(|back| back.pop());
-        self.helped(back.or_else(|| queues.stealers.get(other)?.steal()))
+        self.helped(other, back.or_else(|| queues.stealers.get(other)?.steal()))
     }
 
-    fn helped(&self, entry: Option<Entry>) -> Option<Entry> {
+    fn helped(&self, other: usize, entry: Option<Entry>) -> Option<Entry> {
         match &entry {
-            Some(entry) => self.note_steal(entry),
+            Some(entry) => self.note_steal(other, entry),
             None => self.look_at_the_next(),
         }
         entry

@@ -32,7 +32,7 @@ use crate::{
     panics,
     placement::Placement,
     queue::{Discipline, deque::Deque},
-    record::EventKind,
+    record::{EventKind, Note},
     report::WorkerChange,
     shared::{Place, Shared},
     slot::{PAUSE, STOP, Slot},
@@ -43,6 +43,7 @@ use crate::{
         atomic::{AtomicPtr, Ordering::Relaxed},
         thread,
     },
+    ticks::Ticks,
     world::{Dice, Nanos},
 };
 
@@ -107,6 +108,7 @@ pub(crate) struct Worker {
     unparked_at: Cell<Nanos>,
     numbers: Cell<u64>,
     placed: Cell<u64>,
+    pub(crate) ticks: Ticks,
 }
 
 /// Calls `user` with the worker of `shared` that this thread is in a turn of, if any.
@@ -165,6 +167,7 @@ impl Worker {
         let forks = stealing && !shared.is_simulated();
         let has_inbox = !shared.queues.inboxes.is_empty();
         let exact = matches!(shared.config.placement, Placement::Fastest);
+        let ticks = Ticks::new(&shared.clock);
         Worker {
             slot: shared.slots[id].clone(),
             shared,
@@ -198,6 +201,7 @@ impl Worker {
             unparked_at: Cell::new(0),
             numbers: Cell::new(0),
             placed: Cell::new(0),
+            ticks,
         }
     }
 
@@ -361,11 +365,27 @@ impl Worker {
         slot.asked() & STOP == 0
     }
 
+    /// The time; inside a simulated turn, the time that turn has come to. Cheaper than the runtime's
+    /// clock, and on this worker it never goes back.
+    #[inline]
+    pub(crate) fn now(&self) -> Nanos {
+        if self.shared.is_simulated() {
+            return self.shared.clock.now() + self.turn_nanos();
+        }
+        self.ticks.now(&self.shared.clock)
+    }
+
     #[inline]
     pub(super) fn record(&self, kind: EventKind, strand: Option<StrandId>) {
         if self.shared.recorder.is_on() {
-            self.shared.recorder.write(self.shared.now(), Some(self.id), kind, strand);
+            self.write(Note::new(self.now(), kind, strand));
         }
+    }
+
+    /// Writes an event of this worker.
+    #[inline]
+    pub(super) fn write(&self, note: Note) {
+        self.shared.recorder.write(Some(self.id), note);
     }
 
     /// Drops what is left on the worker's own deque.

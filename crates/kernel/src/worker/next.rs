@@ -33,7 +33,7 @@ use crate::{
         deque::{BATCH, Stealer},
         line::Line,
     },
-    record::EventKind,
+    record::{EventKind, Note},
     sync::atomic::Ordering::Relaxed,
     worker::Worker,
     world::Nanos,
@@ -287,7 +287,7 @@ impl Worker {
         let queues = &self.shared.queues;
         let workers = self.shared.slots.len();
         let first = self.dice.borrow_mut().below(workers);
-        let entry = (0..workers)
+        let (victim, entry) = (0..workers)
             .map(|i| (first + i) % workers)
             .filter(|v| *v != self.id)
             .find_map(|victim| {
@@ -295,12 +295,14 @@ impl Worker {
                     && !(patient && self.leaves_alone(deque))
                     && let Some(entry) = self.take_half(deque)
                 {
-                    return Some(entry);
+                    return Some((victim, entry));
                 }
                 let inbox = queues.inboxes.get(victim)?;
-                if self.shared.slots[victim].is_occupied() { inbox.pop() } else { None }
+                let entry =
+                    if self.shared.slots[victim].is_occupied() { inbox.pop() } else { None };
+                entry.map(|entry| (victim, entry))
             })?;
-        self.note_steal(&entry);
+        self.note_steal(victim, &entry);
         Some(entry)
     }
 
@@ -311,9 +313,12 @@ impl Worker {
         Some(entry)
     }
 
-    pub(super) fn note_steal(&self, entry: &Entry) {
+    pub(super) fn note_steal(&self, victim: usize, entry: &Entry) {
         self.slot().counters.steals.add(1);
-        self.record(EventKind::Steal, entry.peek().map(|strand| strand.header().id));
+        if self.shared.recorder.is_on() {
+            let id = entry.peek().map(|strand| strand.header().id);
+            self.write(Note::new(self.now(), EventKind::Steal, id).from(victim));
+        }
     }
 
     /// Whether there is little on the deque, and it has moved since we last looked.

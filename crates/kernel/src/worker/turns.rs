@@ -11,7 +11,7 @@ use crate::{
     metrics::SAMPLE,
     panics,
     queue::Queue,
-    record::EventKind,
+    record::{EventKind, Note},
     shared::Place,
     strand::{
         Strand, StrandId, StrandRef,
@@ -27,6 +27,9 @@ use crate::{
 /// So much of a strand is fetched before its turn: most have no more.
 #[cfg(not(any(loom, shuttle)))]
 const PREFETCH: usize = 256;
+
+/// Beside the time at which a turn started: its beginning was recorded, so its end must be.
+const RECORDED: Nanos = 1 << 63;
 
 /// A turn that is about to be taken.
 pub(crate) enum Begun {
@@ -132,13 +135,15 @@ impl Worker {
             && let Queue::Fifo(global) = &*self.shared.queues.global
         {
             self.slot().counters.wakes.add(1);
-            self.record(EventKind::Wake, Some(strand.header().id));
+            if self.shared.recorder.is_on() {
+                self.shared.record_wake(Some(self), Some(strand), 0);
+            }
             back.push(Entry::strand_since(strand, global.arrivals()));
             return self.shared.placed_near();
         }
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank;
-        self.shared.place_in(Some(self), Entry::strand(strand), &rank, place);
+        self.shared.place_in(Some(self), Entry::strand(strand), &rank, place, 0);
     }
 
     /// A worker that was paused or stopped while it held a claim gives it back.
@@ -229,16 +234,21 @@ impl Worker {
 
     #[cold]
     pub(super) fn start_clock(&self, strand: Option<StrandRef>, timed: bool) -> Option<Nanos> {
-        let now = self.shared.now();
-        if let Some(strand) = strand {
-            let queued_at = strand.header().queued_at.load(Relaxed);
-            if queued_at != 0 {
-                strand.header().queued_at.store(0, Relaxed);
-                self.slot().counters.waiting.note(now.saturating_sub(queued_at));
-            }
+        let queued_at = strand.map_or(0, |strand| strand.header().queued_at.load(Relaxed));
+        self.ticks.not_before(queued_at);
+        let now = self.now();
+        if let Some(strand) = strand.filter(|_| queued_at != 0) {
+            strand.header().queued_at.store(0, Relaxed);
+            self.slot().counters.waiting.note(now.saturating_sub(queued_at));
         }
-        self.record(EventKind::Run, strand.map(|strand| strand.header().id));
-        timed.then_some(now)
+        let recorder = &self.shared.recorder;
+        if !recorder.is_on() {
+            return timed.then_some(now);
+        }
+        let queued = recorder.may_look(now).then(|| self.shared.queues.len());
+        let id = strand.map(|strand| strand.header().id);
+        self.write(Note::new(now, EventKind::Run, id).waited(queued_at, queued));
+        Some(now | RECORDED)
     }
 
     #[inline]
@@ -263,13 +273,16 @@ impl Worker {
     #[cold]
     pub(super) fn stop_clock(&self, strand: Option<StrandId>, kind: EventKind, started: Nanos) {
         let slot = self.slot();
-        let took = self.shared.now().saturating_sub(started);
+        let now = self.now();
+        let took = now.saturating_sub(started & !RECORDED);
         slot.counters.running.note(took);
         // An average that forgets: each turn counts an eighth of all later ones.
         let average = slot.average.load(Relaxed);
         let next = if average == 0 { took } else { average - average / 8 + took / 8 };
         slot.average.store(next.max(1), Relaxed);
-        self.record(kind, strand);
+        if started & RECORDED != 0 {
+            self.write(Note::new(now, kind, strand));
+        }
     }
 
     /// Ends a turn: claims whom it handed off to, then lets the strand rest.

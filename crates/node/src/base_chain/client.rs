@@ -2,6 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
+use alloy_primitives::B256;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -80,6 +81,16 @@ impl Endpoint {
 
     pub(super) async fn newest(&mut self) -> Result<Head, BaseChainError> {
         head::head(&self.ask("eth_getBlockByNumber", json!(["latest", false])).await?)
+    }
+
+    /// The hash of a block, if the chain has one of this number.
+    pub(super) async fn hash_at(&mut self, number: u64) -> Result<Option<B256>, BaseChainError> {
+        let params = json!([format!("{number:#x}"), false]);
+        let block = self.ask("eth_getBlockByNumber", params).await?;
+        if block.is_null() {
+            return Ok(None);
+        }
+        Ok(Some(head::head(&block)?.hash))
     }
 
     async fn ask(&mut self, method: &str, params: Value) -> Result<Value, BaseChainError> {

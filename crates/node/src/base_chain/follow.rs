@@ -46,9 +46,15 @@ impl Chain {
         }
     }
 
-    /// From now on this is the newest block.
-    pub(super) fn take(&mut self, head: Head) -> Environment {
-        if self.step(&head) == Step::Back {
+    /// The last block, if there are others between it and this one: then nothing here tells whether
+    /// it is still of the chain.
+    pub(super) fn before_a_gap(&self, head: &Head) -> Option<&Head> {
+        self.head.as_ref().filter(|last| head.number > last.number.saturating_add(1))
+    }
+
+    /// From now on this is the newest block, a step of this kind from the last one.
+    pub(super) fn take(&mut self, head: Head, step: Step) -> Environment {
+        if step == Step::Back {
             // How far the two have a past in common is not known.
             self.hashes.clear();
         }

@@ -18,6 +18,7 @@ use super::{
     BaseChainError,
     client::{Endpoint, TIMEOUT},
     follow::{Chain, Step},
+    head::Head,
     status::SharedStatus,
 };
 use crate::settings::BaseChain;
@@ -86,7 +87,7 @@ impl Poller {
                  --base-chain-ahead-max)"
             )));
         }
-        let step = self.chain.step(&head);
+        let step = self.step_to(&head).await?;
         if step == Step::Back {
             self.check_chain_id().await?;
             if let Some(last) = self.chain.head() {
@@ -96,7 +97,18 @@ impl Poller {
         }
         self.doubtful = false;
         self.status.answered(self.chain_id, &head, step == Step::Back);
-        Ok((step != Step::Same).then(|| self.chain.take(head)))
+        Ok((step != Step::Same).then(|| self.chain.take(head, step)))
+    }
+
+    /// What this block is to the last one. Where blocks in between were not seen, the chain is asked
+    /// whether it still has the last one: else the hashes that contracts see could be another's.
+    async fn step_to(&mut self, head: &Head) -> Result<Step, BaseChainError> {
+        let step = self.chain.step(head);
+        let Some(last) = self.chain.before_a_gap(head).filter(|_| step == Step::On) else {
+            return Ok(step);
+        };
+        let still = self.endpoint.hash_at(last.number).await?;
+        Ok(if still == Some(last.hash) { Step::On } else { Step::Back })
     }
 
     async fn check_chain_id(&mut self) -> Result<(), BaseChainError> {

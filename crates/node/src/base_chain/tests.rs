@@ -182,14 +182,16 @@ fn the_same_block_again_changes_nothing_and_a_later_one_adds_its_hashes() {
     assert_eq!(poll(&mut poller), Ok(None));
     fake.will_say(block(11, 1));
     assert_eq!(poll(&mut poller).unwrap().unwrap().hashes.len(), 3);
-    // Those between were not seen.
+    // Those between were not seen: is 11 still of this chain?
     fake.will_say(block(20, 1));
+    fake.will_say(block(11, 1));
     let environment = poll(&mut poller).unwrap().unwrap();
     let mut known: Vec<u64> = environment.hashes.keys().copied().collect();
     known.sort_unstable();
     assert_eq!(known, [9, 10, 11, 19, 20]);
     // No more than can be asked for.
     fake.will_say(block(267, 1));
+    fake.will_say(block(20, 1));
     let environment = poll(&mut poller).unwrap().unwrap();
     let mut known: Vec<u64> = environment.hashes.keys().copied().collect();
     known.sort_unstable();
@@ -212,6 +214,21 @@ fn a_chain_that_goes_back_is_followed_and_its_old_hashes_are_forgotten() {
         let known = parent.into_iter().chain([(number, hash(number, branch))]).collect();
         assert_eq!(*environment.hashes, known, "block {number} of branch {branch}");
         assert_eq!(fake.asked(), ["eth_getBlockByNumber", "eth_chainId"]);
+        assert_eq!(poller.status().get().went_back, 1);
+    }
+}
+
+#[test]
+fn a_chain_that_was_reorganised_between_two_looks_is_noticed() {
+    for there_now in [block(10, 2), Value::Null] {
+        let fake = Fake::start();
+        let mut poller = at(&fake, 10);
+        fake.will_say(block(15, 2));
+        fake.will_say(there_now);
+        fake.will_say(json!("0x1"));
+        let environment = poll(&mut poller).unwrap().unwrap();
+        let known = [(14, hash(14, 2)), (15, hash(15, 2))].into_iter().collect();
+        assert_eq!(*environment.hashes, known, "hashes of the old branch are still shown");
         assert_eq!(poller.status().get().went_back, 1);
     }
 }

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use observe::metrics::Distribution;
+
 /// Upper bounds, in microseconds: from what is read from memory to what a slow disk takes.
 const BOUNDS: [u64; 16] = [
     25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
@@ -26,17 +28,11 @@ impl Histogram {
         self.nanos.fetch_add(took.as_nanos() as u64, Relaxed);
     }
 
-    pub(crate) fn seconds(&self) -> f64 {
-        self.nanos.load(Relaxed) as f64 / 1e9
-    }
-
-    /// Upper bounds in seconds (`None`: there is none), each with how many are not above it.
-    pub(crate) fn cumulated(&self) -> impl Iterator<Item = (Option<f64>, u64)> {
-        let bounds = BOUNDS.iter().map(|micros| Some(*micros as f64 / 1e6)).chain([None]);
-        bounds.zip(&self.counts).scan(0, |sum, (bound, count)| {
-            *sum += count.load(Relaxed);
-            Some((bound, *sum))
-        })
+    /// As it is now, in seconds.
+    pub(crate) fn read(&self) -> Distribution {
+        let bounds = BOUNDS.iter().map(|micros| *micros as f64 / 1e6).collect();
+        let counts = self.counts.iter().map(|count| count.load(Relaxed)).collect();
+        Distribution::new(bounds, counts, self.nanos.load(Relaxed) as f64 / 1e9)
     }
 
     #[cfg(test)]
@@ -50,14 +46,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_counted_at_its_bound_and_above() {
+    fn a_duration_is_counted_at_its_bound() {
         let histogram = Histogram::default();
         histogram.note(Duration::from_micros(25));
         histogram.note(Duration::from_micros(26));
         histogram.note(Duration::from_secs(100));
-        let counts: Vec<u64> = histogram.cumulated().map(|(_, count)| count).collect();
-        assert_eq!((counts[0], counts[1], counts[15], counts[16]), (1, 2, 2, 3));
-        assert!((histogram.seconds() - 100.000_051).abs() < 1e-9);
+        let seen = histogram.read();
+        let counts = seen.counts();
+        assert_eq!((counts[0], counts[1], counts[15], counts[16]), (1, 1, 0, 1));
+        assert_eq!((seen.bounds()[0], seen.bounds()[15]), (0.000_025, 5.0));
+        assert!((seen.sum() - 100.000_051).abs() < 1e-9);
         assert_eq!(histogram.count(), 3);
     }
 }

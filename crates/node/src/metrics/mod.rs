@@ -1,13 +1,12 @@
 //! What is counted while the node runs, and what does counting cost?
 //!
 //! A few atomics per request. What others count (shards, pools, workers) is asked for when somebody
-//! looks at `/metrics`: see `page.rs`, which lists all there is.
+//! looks at `/metrics`: see `page.rs`.
 
 pub(crate) mod calls;
 mod histogram;
 pub(crate) mod page;
 pub(crate) mod store;
-mod text;
 
 use std::sync::{
     Arc, OnceLock,

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use shard::Shard;
 
 use super::{
-    args::Args, debug, dev, error::RpcError, eth, eth::subscribe::Feed, trace, txpool, web3,
+    admin, args::Args, debug, dev, error::RpcError, eth, eth::subscribe::Feed, trace, txpool, web3,
 };
 use crate::{
     context::{Context, Endpoint},
@@ -266,6 +266,7 @@ const TABLES: &[&[Method]] = &[
     dev::snapshot::METHODS,
     web3::METHODS,
     super::shard::METHODS,
+    admin::METHODS,
 ];
 
 /// All methods.

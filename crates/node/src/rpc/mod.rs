@@ -1,5 +1,6 @@
 //! JSON-RPC: from a method's name and its arguments to an answer.
 
+pub(crate) mod admin;
 pub(crate) mod args;
 mod debug;
 mod dev;

@@ -11,7 +11,8 @@ use shard::{
 };
 
 use super::{
-    error::{METHOD_NOT_FOUND, RpcError},
+    admin,
+    error::RpcError,
     eth::{block_id, send::refused},
     method::{Answer, Call, Kind, Method, Param, Place, answer},
 };
@@ -82,12 +83,7 @@ struct Listed {
 }
 
 async fn create(mut call: Call) -> Result<Answer, RpcError> {
-    if !call.context.settings.admin_api {
-        return Err(RpcError::new(
-            METHOD_NOT_FOUND,
-            "the method is for whoever runs the node and not available: start it with --admin-api",
-        ));
-    }
+    admin::allowed(&call)?;
     let address: Address = call.args.required("shard")?;
     call.args.end()?;
     let shard = call.context.shards.create(address).await.map_err(|why| refused(why, address))?;

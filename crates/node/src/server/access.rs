@@ -28,16 +28,16 @@ const ALLOW_PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-
 
 /// A request that may be answered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     /// The page that asks, if it is allowed by name.
     page: Option<HeaderValue>,
 }
 
 /// Why a request is not answered, in words for whoever sent it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Denied {
-    pub(super) refusal: Refusal,
-    pub(super) why: &'static str,
+pub(crate) struct Denied {
+    pub(crate) refusal: Refusal,
+    pub(crate) why: &'static str,
 }
 
 const WRONG_HOST: &str = "this node is not called by that name: use localhost or an address, or \
@@ -46,7 +46,7 @@ const WRONG_ORIGIN: &str =
     "pages of that origin may not ask this node: allow it with --http.corsdomain\n";
 
 /// Whether a request may be answered.
-pub(super) fn check<B>(settings: &Http, request: &Request<B>) -> Result<Admitted, Denied> {
+pub(crate) fn check<B>(settings: &Http, request: &Request<B>) -> Result<Admitted, Denied> {
     let headers = request.headers();
     let host = host(headers, request.uri());
     // Who names no host is no browser.

@@ -85,9 +85,14 @@ impl Connection {
     }
 
     /// It is a WebSocket from now on.
-    pub(super) fn upgrade(&self) {
+    pub(crate) fn upgrade(&self) {
         self.set_phase(UPGRADED);
         self.websocket.get_or_init(|| self.services.context().metrics.websockets.hold());
+    }
+
+    /// Waits until the node stops.
+    pub(crate) async fn stopped(&self) {
+        self.stop.clone().shutdown().await;
     }
 
     pub(super) fn is_upgraded(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The door: sockets, connections, and what is let in.
 
-mod access;
+pub(crate) mod access;
+mod admin;
 mod body;
 mod calls;
 pub(crate) mod connection;
@@ -8,7 +9,7 @@ mod depth;
 mod path;
 pub(crate) mod refusal;
 mod request_id;
-mod services;
+pub(crate) mod services;
 mod timed;
 
 use std::{

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 
-use crate::context::Endpoint;
+use crate::{context::Endpoint, dashboard::Target};
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub(super) enum Path {
     Health,
     Ready,
     Metrics,
+    /// `/admin/timeline`
+    Timeline,
+    /// `/dashboard` and what is below it.
+    Dashboard(Target),
     /// `/shard/` and something that is no address.
     NoAddress,
     Unknown,
@@ -23,6 +27,7 @@ impl Path {
             "/health" => Path::Health,
             "/ready" => Path::Ready,
             "/metrics" => Path::Metrics,
+            "/admin/timeline" => Path::Timeline,
             _ => match path.strip_prefix("/shard/") {
                 Some(address) => {
                     // Some tools add a slash to the end.
@@ -31,7 +36,12 @@ impl Path {
                         .parse::<Address>()
                         .map_or(Path::NoAddress, |address| Path::Rpc(Endpoint::Shard(address)))
                 }
-                None => Path::Unknown,
+                None => match path.strip_prefix("/dashboard") {
+                    Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                        Path::Dashboard(Target::parse(rest))
+                    }
+                    _ => Path::Unknown,
+                },
             },
         }
     }
@@ -51,5 +61,8 @@ mod tests {
         assert_eq!(Path::parse("/shard/"), Path::NoAddress);
         assert_eq!(Path::parse("/shard/0x12"), Path::NoAddress);
         assert_eq!(Path::parse("/shards"), Path::Unknown);
+        assert_eq!(Path::parse("/dashboard"), Path::Dashboard(Target::Redirect));
+        assert_eq!(Path::parse("/dashboard/state"), Path::Dashboard(Target::State));
+        assert_eq!(Path::parse("/dashboards"), Path::Unknown);
     }
 }

@@ -21,10 +21,11 @@ pub(crate) enum Refusal {
     Subscriptions,
     Host,
     Origin,
+    Dashboards,
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Refusal; 9] = [
+    pub(crate) const ALL: [Refusal; 10] = [
         Refusal::Connections,
         Refusal::HeaderTimeout,
         Refusal::BodyTimeout,
@@ -34,6 +35,7 @@ impl Refusal {
         Refusal::Subscriptions,
         Refusal::Host,
         Refusal::Origin,
+        Refusal::Dashboards,
     ];
 
     /// Its name in metrics and logs.
@@ -48,6 +50,7 @@ impl Refusal {
             Refusal::Subscriptions => "subscriptions",
             Refusal::Host => "host",
             Refusal::Origin => "origin",
+            Refusal::Dashboards => "dashboards",
         }
     }
 }

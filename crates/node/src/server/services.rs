@@ -12,6 +12,7 @@ use jsonrpsee::{
     },
     types::ErrorObjectOwned,
 };
+use observe::metrics::Samples;
 use tower::{
     Service,
     layer::util::{Identity, Stack},
@@ -19,7 +20,7 @@ use tower::{
 use tracing::Instrument;
 
 use super::{
-    access, body,
+    access, admin, body,
     calls::{CallsLayer, Silent},
     connection::Connection,
     path::Path,
@@ -28,6 +29,7 @@ use super::{
 };
 use crate::{
     context::{Context, Endpoint},
+    dashboard::{self, Target},
     metrics,
     rpc::{
         error::{LIMIT, RpcError, SERVER_ERROR},
@@ -157,7 +159,16 @@ impl Services {
             // Load balancers look whether somebody is there, as geth lets them.
             Path::Rpc(_) if looks => text(StatusCode::OK, HttpBody::empty()),
             Path::Rpc(_) => not_allowed("JSON-RPC is asked for with POST\n", "POST, GET, OPTIONS"),
-            Path::Health | Path::Ready | Path::Metrics if !looks => {
+            Path::Dashboard(_) if !self.context.settings.dashboard => text(
+                StatusCode::NOT_FOUND,
+                "the dashboard is switched off: start the node without --no-dashboard\n",
+            ),
+            Path::Dashboard(Target::Feed) if ws::is_upgrade_request(&request) => {
+                dashboard::upgrade(&self.context, request, connection)
+            }
+            Path::Health | Path::Ready | Path::Metrics | Path::Timeline | Path::Dashboard(_)
+                if !looks =>
+            {
                 not_allowed("this is only to be looked at: GET\n", "GET, HEAD, OPTIONS")
             }
             Path::Health => text(StatusCode::OK, "ok\n"),
@@ -168,19 +179,26 @@ impl Services {
             Path::Metrics => match self.context.compute(metrics::page::write).await {
                 Ok(page) => {
                     let mut response = text(StatusCode::OK, page);
-                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                    let kind = HeaderValue::from_static(Samples::CONTENT_TYPE);
                     response.headers_mut().insert(header::CONTENT_TYPE, kind);
                     response
                 }
                 Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message + "\n"),
             },
+            Path::Timeline => {
+                admin::timeline(&self.context, request.uri().query(), connection).await
+            }
+            Path::Dashboard(target) => {
+                dashboard::answer(&self.context, target, request.headers()).await
+            }
             Path::NoAddress => text(
                 StatusCode::NOT_FOUND,
                 "/shard/ is followed by an address of 20 bytes in hex\n",
             ),
             Path::Unknown => text(
                 StatusCode::NOT_FOUND,
-                "JSON-RPC is at / and /shard/<address>; there are /health, /ready and /metrics\n",
+                "JSON-RPC is at / and /shard/<address>; there are /dashboard, /health, /ready and \
+                 /metrics\n",
             ),
         }
     }
@@ -284,11 +302,23 @@ fn stop_of(connection: Option<&Arc<Connection>>) -> StopHandle {
 }
 
 /// An answer in plain words.
-pub(super) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<HttpBody> {
+pub(crate) fn text(status: StatusCode, body: impl Into<HttpBody>) -> Response<HttpBody> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// An answer for programs: how something is now.
+pub(crate) fn json(body: impl Into<HttpBody>) -> Response<HttpBody> {
+    let mut response = text(StatusCode::OK, body);
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, fixed("application/json; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+    // Names in it are written by strangers: no browser may take it for a page.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     response
 }
 

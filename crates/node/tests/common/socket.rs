@@ -63,26 +63,62 @@ impl Socket {
 
     /// The next message.
     pub fn next(&mut self) -> Value {
+        self.next_or_close().unwrap_or_else(|(code, why)| panic!("closed, {code}: {why}"))
+    }
+
+    /// Reads to the end: the code and the reason of the close.
+    pub fn closed(&mut self) -> (u16, String) {
+        loop {
+            if let Err(closed) = self.next_or_close() {
+                return closed;
+            }
+        }
+    }
+
+    /// Whether a message was sent that is not read. Pings are answered meanwhile: our own tells that
+    /// all before its answer has come.
+    pub fn has_more(&mut self) -> bool {
+        self.frame(0x9, b"all?");
+        loop {
+            let (opcode, payload) = self.part();
+            match opcode & 0x0f {
+                0x9 => self.frame(0xa, &payload),
+                0xa => return false,
+                _ => return true,
+            }
+        }
+    }
+
+    fn next_or_close(&mut self) -> Result<Value, (u16, String)> {
         let mut text = Vec::new();
         loop {
-            let mut head = [0; 2];
-            self.stream.read_exact(&mut head).expect("a message");
-            let length = match head[1] {
-                126 => u64::from(u16::from_be_bytes(self.bytes())),
-                127 => u64::from_be_bytes(self.bytes()),
-                short => u64::from(short),
-            };
-            let mut payload = vec![0; usize::try_from(length).unwrap()];
-            self.stream.read_exact(&mut payload).expect("a whole message");
-            match head[0] & 0x0f {
+            let (head, payload) = self.part();
+            match head & 0x0f {
                 0x0 | 0x1 => text.extend(payload),
+                0x8 => {
+                    let code = u16::from_be_bytes([payload[0], payload[1]]);
+                    return Err((code, String::from_utf8(payload[2..].to_vec()).unwrap()));
+                }
                 0x9 => self.frame(0xa, &payload),
                 opcode => panic!("opcode {opcode}: {payload:?}"),
             }
-            if head[0] & 0x80 != 0 && head[0] & 0x0f < 0x8 {
-                return serde_json::from_slice(&text).expect("JSON");
+            if head & 0x80 != 0 && head & 0x0f < 0x8 {
+                return Ok(serde_json::from_slice(&text).expect("JSON"));
             }
         }
+    }
+
+    /// The next part of a message: its first byte, and what is in it.
+    fn part(&mut self) -> (u8, Vec<u8>) {
+        let [head, length] = self.bytes();
+        let length = match length {
+            126 => u64::from(u16::from_be_bytes(self.bytes())),
+            127 => u64::from_be_bytes(self.bytes()),
+            short => u64::from(short),
+        };
+        let mut payload = vec![0; usize::try_from(length).unwrap()];
+        self.stream.read_exact(&mut payload).expect("a whole message");
+        (head, payload)
     }
 
     fn bytes<const N: usize>(&mut self) -> [u8; N] {

@@ -36,7 +36,7 @@ fn a_flood_of_transactions_is_refused_beyond_the_pools_limit_and_the_node_goes_o
     // Newer ones may push out older ones; at no time are there more.
     let counts = node.shards().get(MARKET).unwrap().pool_counts();
     assert!(counts.pending + counts.waiting <= ROOM, "{counts:?}");
-    let waiting = metric(&node, r#"shiftwork_pool_transactions{state="nonce_missing"}"#);
+    let waiting = metric(&node, r#"shiftwork_shard_pool_transactions{state="nonce_missing"}"#);
     assert_eq!(waiting, Some(counts.waiting as f64));
     assert!(!refused.is_empty());
     for why in &refused {

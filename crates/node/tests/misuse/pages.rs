@@ -25,20 +25,20 @@ fn the_numbers_tell_what_was_done() {
         result(address, &own, "eth_sendRawTransaction", json!([raw]));
     }
     until_height(&node, MARKET, 1);
-    while metric(&node, "shiftwork_transactions_included_total") != Some(3.0) {}
+    while metric(&node, "shiftwork_shard_transactions_included_total") != Some(3.0) {}
     let sent = r#"shiftwork_rpc_requests_total{method="eth_sendRawTransaction",outcome="ok"}"#;
     assert_eq!(metric(&node, sent), Some(3.0));
     let count = r#"shiftwork_rpc_request_duration_seconds_count{method="eth_sendRawTransaction"}"#;
     assert_eq!(metric(&node, count), Some(3.0));
     let infinite = r#"shiftwork_rpc_request_duration_seconds_bucket{method="eth_sendRawTransaction",le="+Inf"}"#;
     assert_eq!(metric(&node, infinite), Some(3.0));
-    assert_eq!(metric(&node, "shiftwork_shards"), Some(1.0));
-    assert_eq!(metric(&node, r#"shiftwork_pool_transactions{state="ready"}"#), Some(0.0));
-    assert!(metric(&node, "shiftwork_blocks") >= Some(1.0));
-    let commits = metric(&node, "shiftwork_commits_total").unwrap();
+    assert_eq!(metric(&node, "shiftwork_shard_shards"), Some(1.0));
+    assert_eq!(metric(&node, r#"shiftwork_shard_pool_transactions{state="ready"}"#), Some(0.0));
+    assert!(metric(&node, "shiftwork_shard_blocks") >= Some(1.0));
+    let commits = metric(&node, "shiftwork_shard_commits_total").unwrap();
     let appends = metric(&node, r#"shiftwork_store_append_duration_seconds_count{sync="yes"}"#);
     assert!(commits >= 1.0 && appends >= Some(1.0), "{commits} {appends:?}");
-    let turns = r#"shiftwork_worker_turns_total{runtime="queries",worker="0"}"#;
+    let turns = r#"shiftwork_kernel_turns_total{runtime="queries",worker="0"}"#;
     assert!(metric(&node, turns).is_some());
     // What strangers invent does not become a name here.
     let page = Client::open(address).request("GET /metrics", &[], "");

@@ -77,6 +77,8 @@ pub(crate) struct Inner {
     /// The log says that it was created.
     durable: AtomicBool,
     pub(crate) included: AtomicU64,
+    /// Of those, the ones that were reverted or ran out of gas.
+    failed: AtomicU64,
 }
 
 /// What others tell the strand.
@@ -119,6 +121,7 @@ impl Inner {
             ticket: Ticket::default(),
             durable: AtomicBool::new(durable),
             included: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
         })
     }
 
@@ -232,6 +235,8 @@ impl Inner {
         let Some(new) = &batch.block else { return Ok(()) };
         self.view.add(epoch, new)?;
         self.included.fetch_add(new.block.transactions.len() as u64, Relaxed);
+        let failed = new.block.receipts.iter().filter(|receipt| !receipt.success).count();
+        self.failed.fetch_add(failed as u64, Relaxed);
         self.core.events.publish(&BlockEvent { shard: self.address, block: new.block.clone() });
         Ok(())
     }

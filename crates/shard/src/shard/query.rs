@@ -1,6 +1,9 @@
 //! What can be asked of a shard?
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use alloy_primitives::{Address, B256, U256};
 use kernel::Phase;
@@ -35,6 +38,8 @@ pub struct Status {
     pub pool_len: usize,
     /// Transactions in its blocks since it was opened.
     pub included: u64,
+    /// Of those, the ones that failed: reverted, or out of gas.
+    pub failed: u64,
     /// Why it executes nothing, if it does not.
     pub quarantine: Option<String>,
 }
@@ -87,7 +92,8 @@ impl Shard {
             queue_position: inner.queue_position(),
             backing_off: inner.backing_off(),
             pool_len: inner.pool().len(),
-            included: inner.included.load(std::sync::atomic::Ordering::Relaxed),
+            included: inner.included.load(Relaxed),
+            failed: inner.failed.load(Relaxed),
             quarantine: inner.quarantine(),
         }
     }

@@ -9,6 +9,7 @@ mod open;
 mod submit;
 pub(crate) mod tickets;
 mod time;
+mod totals;
 
 use std::{
     fmt,
@@ -35,6 +36,7 @@ pub(crate) use close::UnderWay;
 pub use open::OpenError;
 pub use submit::SubmitError;
 pub use time::TimeError;
+pub use totals::Totals;
 
 /// The shards of a runtime. When it is dropped, what was submitted is written and the shards stop.
 pub struct Shards {

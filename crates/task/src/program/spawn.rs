@@ -108,13 +108,26 @@ pub(crate) fn launch(shared: &Arc<Shared>, birth: Birth) -> Result<TaskId, Refus
     let cell = TaskCell::new(id, birth.function);
     let body = TaskBody::new(shared.clone(), birth);
     let enter = |task: &StrandWith<TaskCell>| shared.registry.enter(task);
-    match StrandWith::start(&shared.runtime, &PLAIN, cell, body, 1, enter) {
+    let named;
+    let attributes = if shared.runtime.is_recording() {
+        named = named_after(shared, id, cell.function);
+        &named
+    } else {
+        &PLAIN
+    };
+    match StrandWith::start(&shared.runtime, attributes, cell, body, 1, enter) {
         Ok(_) => Ok(id),
         Err(error) => {
             shared.act(counts.end());
             Err(Refused::Schedule(error))
         }
     }
+}
+
+/// What is said of a task's strand while turns are recorded: whose they are.
+#[cold]
+fn named_after(shared: &Shared, id: TaskId, function: u32) -> Attributes {
+    Attributes { name: Some(format!("{} ({id})", shared.function_name(function))), ..PLAIN.clone() }
 }
 
 impl Program {

@@ -61,5 +61,6 @@ const PLANS: &[Plan] = &[
     node("call_loaded", &["call_loaded_p99"], 1_000),
     Plan { target: |_, _| Target { max: Some(100.0), ..NONE }, ..node("startup", &["startup"], 1) },
     Plan { rounds_max: 1, ..node("memory", &["memory"], 50_000) },
+    node("dashboard_delay", &["dashboard_delay"], 1),
     rate("ceiling", &["ceiling"], 50_000),
 ];

@@ -48,13 +48,13 @@ async fn amend(call: &Call, shard: Address, amendment: Amendment) -> Result<Arc<
 /// A number, as tools write it: in JSON or in hexadecimal.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
-enum Number {
+pub(crate) enum Number {
     Plain(u64),
     Quantity(alloy_primitives::U64),
 }
 
 impl Number {
-    fn get(self) -> u64 {
+    pub(crate) fn get(self) -> u64 {
         match self {
             Number::Plain(number) => number,
             Number::Quantity(number) => number.to(),

@@ -24,6 +24,7 @@ use shard::{
     events::{AcceptedEvent, Ended, LogFilter, Subscription},
     shard::LogsError,
 };
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{convert, logs};
 use crate::{
@@ -91,9 +92,21 @@ struct Entry {
 }
 
 enum What {
-    Blocks { next: u64 },
-    Logs { filter: Box<Filter>, wanted: Arc<LogFilter>, next: u64, last: Option<u64> },
-    Pending { accepted: Subscription<AcceptedEvent>, full: bool },
+    Blocks {
+        next: u64,
+    },
+    Logs {
+        filter: Box<Filter>,
+        wanted: Arc<LogFilter>,
+        next: u64,
+        last: Option<u64>,
+        /// Its share of what all filters may keep.
+        _share: OwnedSemaphorePermit,
+    },
+    Pending {
+        accepted: Subscription<AcceptedEvent>,
+        full: bool,
+    },
 }
 
 /// What is to be read from blocks for an answer.
@@ -107,6 +120,11 @@ enum Reading {
 impl Filters {
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes those that are too old, if it is some time since that was done.
+    fn sweep(&self, context: &Context) {
+        self.lock().sweep(context.limits(), context.queries.now());
     }
 
     fn add(&self, context: &Context, shard: Address, what: What) -> Result<String, RpcError> {
@@ -184,6 +202,8 @@ fn new_logs(call: &mut Call) -> Result<Answer, RpcError> {
     let filter: Box<Filter> = call.args.required("filter")?;
     call.args.end()?;
     let wanted = Arc::new(logs::wanted(&filter)?);
+    call.context.filters.sweep(&call.context);
+    let share = logs::keep(&call.context, &filter)?;
     let tip = shard.tip().number();
     let (next, last) = match filter.block_option {
         FilterBlockOption::Range { from_block, to_block } => {
@@ -193,7 +213,7 @@ fn new_logs(call: &mut Call) -> Result<Answer, RpcError> {
         // There is nothing to come.
         FilterBlockOption::AtBlockHash(_) => (tip + 1, Some(0)),
     };
-    add(call, &shard, What::Logs { filter, wanted, next, last })
+    add(call, &shard, What::Logs { filter, wanted, next, last, _share: share })
 }
 
 fn new_blocks(call: &mut Call) -> Result<Answer, RpcError> {

@@ -2,9 +2,11 @@
 
 use alloy_rpc_types_eth::{Filter, FilterBlockOption, Log};
 use shard::{Shard, events::LogFilter, shard::LogsError};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{block_id, convert};
 use crate::{
+    context::Context,
     rpc::{
         error::{INTERNAL, LIMIT, RpcError},
         method::{Kind, Method, Param, answer},
@@ -52,6 +54,21 @@ pub(crate) fn wanted(filter: &Filter) -> Result<LogFilter, RpcError> {
     }
     let topics = filter.topics.each_ref().map(|topics| topics.iter().copied().collect());
     Ok(LogFilter::new(filter.address.iter().copied(), topics))
+}
+
+/// Makes room for what a filter looks for, as long as it is kept.
+pub(crate) fn keep(context: &Context, filter: &Filter) -> Result<OwnedSemaphorePermit, RpcError> {
+    let topics: usize = filter.topics.iter().map(|topics| topics.len()).sum();
+    // A filter without any is counted elsewhere, by its number.
+    let values = (filter.address.len() + topics) as u32;
+    context.log_values.clone().try_acquire_many_owned(values).map_err(|_| {
+        let most = context.limits().log_values;
+        let message = format!(
+            "too many addresses and topics: this node keeps {most} for all filters and \
+             subscriptions, uninstall some or wait"
+        );
+        RpcError::new(LIMIT, message)
+    })
 }
 
 /// In which blocks is looked, the last included.

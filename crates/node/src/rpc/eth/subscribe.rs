@@ -51,7 +51,12 @@ pub(crate) struct Feed {
 
 enum News {
     Heads(Subscription<BlockEvent>),
-    Logs(Subscription<BlockEvent>, Box<LogFilter>),
+    Logs {
+        blocks: Subscription<BlockEvent>,
+        wanted: Box<LogFilter>,
+        /// Its share of what all may look for.
+        _share: OwnedSemaphorePermit,
+    },
     Pending(Subscription<AcceptedEvent>, bool),
     /// This node is never behind, so there is nothing to tell.
     Syncing,
@@ -83,9 +88,11 @@ fn begin(call: &mut Call) -> Result<Feed, RpcError> {
         }
         Ok(SubscriptionKind::Logs) => {
             let filter: Option<Filter> = call.args.optional("filter")?;
-            let wanted = logs::wanted(&filter.unwrap_or_default())?;
+            let filter = filter.unwrap_or_default();
+            let (wanted, share) = (logs::wanted(&filter)?, logs::keep(&call.context, &filter)?);
             let interest = Interest { shard, logs: Some(wanted.clone()) };
-            News::Logs(shards.subscribe(room, interest), Box::new(wanted))
+            let blocks = shards.subscribe(room, interest);
+            News::Logs { blocks, wanted: Box::new(wanted), _share: share }
         }
         Ok(SubscriptionKind::NewPendingTransactions) => {
             let full = call.args.optional("full")?.unwrap_or(false);
@@ -170,7 +177,7 @@ impl Feed {
                 let BlockEvent { shard, block } = blocks.next().await?;
                 vec![write(named, shard, &convert::header(block.hash, &block.header))]
             }
-            News::Logs(blocks, wanted) => {
+            News::Logs { blocks, wanted, .. } => {
                 let BlockEvent { shard, block } = blocks.next().await?;
                 let found = wanted.logs(&block).map(|found| {
                     let log = Log {

@@ -1,20 +1,12 @@
-//! What happened, in order: a bounded log of events per worker.
-//!
-//! Off, a place that could record costs one relaxed load. On, each worker writes to a ring of its
-//! own (the last one is for threads that are not workers) under a lock that nobody else wants but
-//! a reader. A full ring overwrites its oldest events and counts them.
+//! What a recording says: which events, of whom, and by which names.
 
-use std::{collections::VecDeque, fmt, time::Duration};
-
-use crate::{
-    attributes::WorkerId,
-    strand::StrandId,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
-    world::Nanos,
+use std::{
+    collections::BTreeMap,
+    fmt,
+    time::{Duration, Instant},
 };
+
+use crate::{attributes::WorkerId, strand::StrandId};
 
 /// What happened to a strand, a job or a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +34,13 @@ pub enum EventKind {
     HandOff,
 }
 
+impl EventKind {
+    /// Whether a turn ended.
+    pub fn ends_a_turn(self) -> bool {
+        matches!(self, EventKind::Pause | EventKind::Yield | EventKind::End)
+    }
+}
+
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -61,6 +60,7 @@ impl fmt::Display for EventKind {
 
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event {
     /// Since the runtime started.
     pub at: Duration,
@@ -70,6 +70,13 @@ pub struct Event {
     pub kind: EventKind,
     /// Which strand; `None` for a job, or where no strand is concerned.
     pub strand: Option<StrandId>,
+    /// Of a turn that began: when its strand or job was put in line, if that was seen. It is the
+    /// time of the wake that led to it.
+    pub since: Option<Duration>,
+    /// Of a steal: from whom.
+    pub victim: Option<WorkerId>,
+    /// Of a turn that began: how many others waited, if somebody looked.
+    pub queued: Option<u32>,
 }
 
 impl fmt::Display for Event {
@@ -89,11 +96,35 @@ impl fmt::Display for Event {
 
 /// The events of a runtime, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recording {
     /// The events, oldest first.
     pub events: Vec<Event>,
     /// How many older ones no longer fitted.
     pub dropped: u64,
+    /// The names of strands in it that have one. Not more than [`NAMES_MAX`] of strands that have
+    /// ended are kept.
+    pub names: BTreeMap<StrandId, String>,
+    /// How many workers the runtime has.
+    pub workers: usize,
+    /// When it was read, since the runtime started: later than all its events.
+    pub until: Duration,
+    /// When the runtime started, so that several can be shown beside each other; `None` for
+    /// virtual time.
+    pub origin: Option<Instant>,
+}
+
+/// So many names of strands that have ended are kept for a recording.
+pub const NAMES_MAX: usize = 65_536;
+
+impl Recording {
+    /// What to call a strand, or a job.
+    pub fn name_of(&self, strand: Option<StrandId>) -> String {
+        match strand {
+            None => "job".to_owned(),
+            Some(id) => self.names.get(&id).cloned().unwrap_or_else(|| format!("strand {id}")),
+        }
+    }
 }
 
 impl fmt::Display for Recording {
@@ -105,73 +136,5 @@ impl fmt::Display for Recording {
             writeln!(f, "{event}")?;
         }
         Ok(())
-    }
-}
-
-pub(crate) struct Recorder {
-    on: AtomicBool,
-    capacity: AtomicUsize,
-    /// Numbers events over all rings, so that those of the same moment are told apart.
-    numbers: AtomicU64,
-    rings: Vec<Mutex<Ring>>,
-}
-
-#[derive(Default)]
-struct Ring {
-    events: VecDeque<(u64, Event)>,
-    dropped: u64,
-}
-
-/// Events kept per worker when nothing else is said.
-pub(crate) const EVENTS_DEFAULT: usize = 65_536;
-
-impl Recorder {
-    pub(crate) fn new(workers: usize, capacity: Option<usize>) -> Recorder {
-        Recorder {
-            on: AtomicBool::new(capacity.is_some()),
-            capacity: AtomicUsize::new(capacity.unwrap_or(EVENTS_DEFAULT)),
-            numbers: AtomicU64::new(0),
-            rings: (0..=workers).map(|_| Mutex::new(Ring::default())).collect(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Relaxed)
-    }
-
-    pub(crate) fn switch(&self, on: bool) {
-        self.on.store(on, Relaxed);
-    }
-
-    /// Writes an event of `worker`, or of a thread that is none.
-    #[cold]
-    pub(crate) fn write(
-        &self,
-        at: Nanos,
-        worker: Option<usize>,
-        kind: EventKind,
-        strand: Option<StrandId>,
-    ) {
-        let event =
-            Event { at: Duration::from_nanos(at), worker: worker.map(WorkerId), kind, strand };
-        let mut ring = self.rings[worker.unwrap_or(self.rings.len() - 1)].lock();
-        if ring.events.len() >= self.capacity.load(Relaxed) {
-            ring.events.pop_front();
-            ring.dropped += 1;
-        }
-        ring.events.push_back((self.numbers.fetch_add(1, Relaxed), event));
-    }
-
-    pub(crate) fn read(&self) -> Recording {
-        let mut all = Vec::new();
-        let mut dropped = 0;
-        for ring in &self.rings {
-            let ring = ring.lock();
-            dropped += ring.dropped;
-            all.extend(ring.events.iter().copied());
-        }
-        all.sort_by_key(|(number, event)| (event.at, *number));
-        Recording { events: all.into_iter().map(|(_, event)| event).collect(), dropped }
     }
 }

@@ -1,0 +1,176 @@
+//! What do all see who look at the dashboard?
+//!
+//! With many shards it matters not to ask each of them ten times a second.
+//!
+//! 1. Whoever has a new block is asked, and so is who waited for a turn or had one.
+//! 2. All are asked once in a second, or when somebody wants it exactly: for what changes without a
+//!    block (a pool in which something waits for a nonce, a quarantine).
+//! 3. A row knows in which tick it was found different. Who has seen tick `n` needs those with a
+//!    greater number, and those that are new at the end.
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_primitives::{Address, map::HashMap};
+use observe::snapshot::{ENTRIES_MAX, Entry, Snapshot};
+use serde::Serialize;
+use shard::events::BlockEvent;
+
+use super::{
+    blocks::Blocks,
+    frame::Since,
+    numbers::{Numbers, Sums, snapshot},
+    row::{Row, Seen},
+};
+use crate::context::Context;
+
+/// All shards are asked this often.
+const WHOLE_EVERY: Duration = Duration::from_secs(1);
+
+/// What was seen last.
+#[derive(Default)]
+pub(super) struct Board {
+    /// The shards, in the order in which they were found.
+    pub(super) rows: Vec<Row>,
+    by_address: HashMap<Address, usize>,
+    /// Those who were seen waiting for a turn, or having one.
+    lively: Vec<usize>,
+    sums: Sums,
+    pub(super) blocks: Blocks,
+    /// How often it was looked.
+    pub(super) tick: u64,
+    /// When all shards were last asked, by the clock of the queries.
+    whole_at: Option<Duration>,
+    pub(super) snapshot: Snapshot,
+    pub(super) numbers: Numbers,
+    /// The frames of this tick that were made.
+    pub(super) made: Vec<(Since, Arc<str>)>,
+}
+
+/// What `/dashboard/state` says.
+#[derive(Serialize)]
+struct State<'a> {
+    #[serde(flatten)]
+    snapshot: &'a Snapshot,
+    node: &'a Numbers,
+}
+
+/// What a look has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Looked {
+    /// A shard is not as it was, or there is a new block.
+    pub(super) changed: bool,
+    /// There is something that may change at any time.
+    pub(super) lively: bool,
+}
+
+impl Board {
+    /// Looks at the shards: at all of them, or at those that may have changed and had these blocks.
+    pub(super) fn look(&mut self, context: &Context, blocks: &[BlockEvent], whole: bool) -> Looked {
+        self.tick += 1;
+        self.made.clear();
+        let now = context.queries.now();
+        let due = self.whole_at.is_none_or(|at| now.saturating_sub(at) >= WHOLE_EVERY);
+        let mut changed = !blocks.is_empty();
+        for block in blocks {
+            self.blocks.add(block);
+        }
+        if whole || due {
+            changed |= self.look_at_all(context, due);
+            if due {
+                self.whole_at = Some(now);
+            }
+        } else {
+            let mut some = std::mem::take(&mut self.lively);
+            some.extend(blocks.iter().filter_map(|block| self.place(context, block.shard)));
+            some.sort_unstable();
+            some.dedup();
+            for place in some {
+                changed |= self.look_at(place);
+            }
+        }
+        self.numbers = Numbers::now(context, &self.sums, self.rows.len());
+        self.snapshot = snapshot(context, &self.sums, self.rows.len());
+        Looked { changed, lively: !self.lively.is_empty() }
+    }
+
+    /// The newest blocks are looked for once more.
+    pub(super) fn find_blocks(&mut self) {
+        self.blocks = Blocks::find(self.rows.iter().map(|row| &row.shard));
+    }
+
+    /// How many blocks the shards have that were looked at, all together.
+    pub(super) fn heights(&self) -> u64 {
+        self.sums.blocks
+    }
+
+    /// Where a shard is; one that is new comes to the end.
+    fn place(&mut self, context: &Context, address: Address) -> Option<usize> {
+        if let Some(place) = self.by_address.get(&address) {
+            return Some(*place);
+        }
+        self.add(context.shards.get(address)?);
+        Some(self.rows.len() - 1)
+    }
+
+    fn add(&mut self, shard: shard::Shard) {
+        self.by_address.insert(shard.address(), self.rows.len());
+        self.rows.push(Row::new(shard));
+    }
+
+    fn look_at_all(&mut self, context: &Context, forget: bool) -> bool {
+        if context.shards.len() != self.rows.len() {
+            for shard in context.shards.all() {
+                if !self.by_address.contains_key(&shard.address()) {
+                    self.add(shard);
+                }
+            }
+        }
+        self.lively.clear();
+        let mut changed = false;
+        for place in 0..self.rows.len() {
+            if forget {
+                self.rows[place].recent /= 2;
+            }
+            changed |= self.look_at(place);
+        }
+        changed
+    }
+
+    /// Whether it is not as it was.
+    fn look_at(&mut self, place: usize) -> bool {
+        let row = &mut self.rows[place];
+        let now = Seen::now(&row.shard);
+        if now.is_lively() {
+            self.lively.push(place);
+        }
+        let is_new = row.changed == 0;
+        if now == row.seen && !is_new {
+            return false;
+        }
+        self.sums.change(&row.seen, &now);
+        row.recent += now.transactions.saturating_sub(row.seen.transactions);
+        row.seen = now;
+        row.changed = self.tick;
+        true
+    }
+
+    /// All of it in JSON, with the busiest shards.
+    pub(super) fn state(&mut self) -> String {
+        self.snapshot.entries = self.busiest();
+        let state = State { snapshot: &self.snapshot, node: &self.numbers };
+        let text = serde_json::to_string(&state).expect("names and numbers");
+        self.snapshot.entries.clear();
+        text
+    }
+
+    fn busiest(&self) -> Vec<Entry> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        let busiest = |a: &&Row, b: &&Row| b.business().cmp(&a.business());
+        if rows.len() > ENTRIES_MAX {
+            rows.select_nth_unstable_by(ENTRIES_MAX, busiest);
+            rows.truncate(ENTRIES_MAX);
+        }
+        rows.sort_by(busiest);
+        rows.into_iter().map(Row::entry).collect()
+    }
+}

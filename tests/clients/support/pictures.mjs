@@ -1,0 +1,51 @@
+// What does the dashboard look like under some load? Writes the pictures of the documentation into
+// the folder that it is told.
+
+import { join } from 'node:path';
+import { live, openPage, startBrowser } from './browser.mjs';
+import { alice, ask, batch, bob, carol, startNode, until } from './node.mjs';
+
+const SHARDS = 48;
+/** So many blocks each shard has before anything is drawn. */
+const BLOCKS = 20;
+/** So long a page is looked at, until its lines are long. */
+const LOOK_MS = 15_000;
+const folder = process.argv[2];
+
+const node = await startNode();
+const browser = await startBrowser();
+const shards = Array.from({ length: SHARDS }, (_, at) =>
+  `0x${((at + 1) * 0x9e3779b1 >>> 0).toString(16).padStart(8, '0').repeat(5)}`);
+
+/** Transfers in waves: so there is something to see. */
+let going = true;
+async function load() {
+  const accounts = [alice, bob, carol].map(({ address }) => address);
+  for (let round = 0; going; round += 1) {
+    const few = shards.filter((_, at) => (at * 7 + round) % SHARDS < 6 + 5 * Math.sin(round / 9));
+    await Promise.all(few.map((shard) => batch(node.shard(shard), accounts.map((from, at) =>
+      ['eth_sendTransaction', { from, to: accounts[(at + 1) % 3], value: '0x1', gas: '0x5208' }]))));
+  }
+}
+
+async function take(name, options) {
+  const page = await openPage(browser, `${node.url}/dashboard/`, options);
+  await live(page);
+  await page.waitForFunction((wanted) => performance.now() > wanted, {}, LOOK_MS);
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+  await page.done();
+}
+
+const loading = load();
+await until('some blocks', async () => {
+  const { result } = await ask(node.shard(shards[0]), 'eth_blockNumber');
+  return Number(result) > BLOCKS;
+}, 120);
+await take('dashboard-light', { width: 1_280, height: 960 });
+await take('dashboard-dark', { width: 1_280, height: 960, scheme: 'dark' });
+await take('dashboard-phone', { width: 375, height: 812 });
+going = false;
+await loading;
+await browser.close();
+await node.stop();
+console.log(`pictures are in ${folder}`);
