@@ -9,6 +9,7 @@ mod bench;
 mod binary;
 mod check;
 mod clients;
+mod counts;
 mod defects;
 mod disk;
 mod fuzz;
@@ -61,7 +62,9 @@ enum Command {
     MetricsDocs,
     /// Strangers' bytes: mutated inputs for as long as one likes
     Fuzz(fuzz::Options),
-    /// Benchmarks of an area, side by side with its peers: bench <AREA> [--json FILE] [--quick]
+    /// Instructions of the hot paths, beside the baseline in the repository
+    Counts(counts::Options),
+    /// Benchmarks of an area, side by side with its peers: bench <AREA>|all|report
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::RpcDocs => reference("reference"),
         Command::MetricsDocs => reference("metrics"),
         Command::Fuzz(options) => fuzz::run(&options),
+        Command::Counts(options) => counts::run(&options),
         Command::Bench { arguments } => bench::run(&arguments),
     };
     match result {

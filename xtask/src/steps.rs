@@ -1,7 +1,8 @@
 //! What happened so far: runs steps, mostly one after the other, times them, and sums up.
 //!
-//! A step's output goes to a log file; a line of progress appears while it runs, and the end of
-//! the log when it fails. A step that fails does not stop the ones after it.
+//! A step's output goes to a log file; a line of progress appears while it runs (on a terminal one
+//! that changes), and the end of the log when it fails. A step that fails does not stop the ones
+//! after it.
 
 use std::{
     fs::{self, File},
@@ -12,10 +13,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use progress::Progress;
 
 use crate::shell;
 
+/// Where the output is no terminal.
 const PROGRESS_EVERY: Duration = Duration::from_secs(20);
+/// Between two looks at the end of a log.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_LINES_SHOWN: usize = 80;
 /// Shuttle prints whole schedules on one line.
 const LOG_LINE_SHOWN_MAX: usize = 300;
@@ -73,7 +78,12 @@ impl Steps {
         println!("> {name}: {}", shell::show(&command));
         let start = Instant::now();
         let log = self.logs.join(format!("{}.log", name.replace([' ', '/', ',', ':'], "-")));
-        let result = watch(&mut command, &log, limit, start);
+        let mut progress = Progress::stderr("steps done").every(PROGRESS_EVERY);
+        let done = self.done.len() as u64;
+        let result = watch(&mut command, &log, limit, start, |elapsed| {
+            progress.show(elapsed, done, &format!("{name}: {}", tail(&log, 1)));
+        });
+        progress.finish();
         let outcome = match result {
             Ok(status) if status.success() => Outcome::Passed,
             Ok(status) => {
@@ -152,8 +162,14 @@ impl Steps {
     }
 }
 
-/// Runs to the end or the limit, with a sign of life now and then.
-fn watch(command: &mut Command, log: &Path, limit: Duration, start: Instant) -> Result<ExitStatus> {
+/// Runs to the end or the limit, and often says for how long it has been running.
+fn watch(
+    command: &mut Command,
+    log: &Path,
+    limit: Duration,
+    start: Instant,
+    mut tell: impl FnMut(Duration),
+) -> Result<ExitStatus> {
     let file = File::create(log).with_context(|| format!("could not write {}", log.display()))?;
     let mut child = command
         // A backtrace would fill the end of the log, which is what one sees of a failure.
@@ -163,7 +179,7 @@ fn watch(command: &mut Command, log: &Path, limit: Duration, start: Instant) -> 
         .stderr(file)
         .spawn()
         .with_context(|| format!("could not start `{}`", shell::show(command)))?;
-    let mut next_sign = PROGRESS_EVERY;
+    let mut next_look = Duration::ZERO;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
@@ -177,9 +193,9 @@ fn watch(command: &mut Command, log: &Path, limit: Duration, start: Instant) -> 
             let _ = child.wait();
             bail!("still running after {} s, stopped", limit.as_secs());
         }
-        if elapsed > next_sign {
-            next_sign += PROGRESS_EVERY;
-            println!("  {:>4} s  {}", elapsed.as_secs(), tail(log, 1));
+        if elapsed >= next_look {
+            next_look = elapsed + LOOK_EVERY;
+            tell(elapsed);
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -240,7 +256,7 @@ mod tests {
         let log = std::env::temp_dir().join(format!("xtask-steps-{}.log", std::process::id()));
         let mut command = Command::new("sh");
         command.args(["-c", "echo begun; sleep 60 & wait"]);
-        let result = watch(&mut command, &log, Duration::from_millis(200), Instant::now());
+        let result = watch(&mut command, &log, Duration::from_millis(200), Instant::now(), |_| {});
         assert!(result.unwrap_err().to_string().contains("still running"));
         assert_eq!(tail(&log, 1), "begun");
         fs::remove_file(log).unwrap();

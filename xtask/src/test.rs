@@ -53,9 +53,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
     steps.run("demo", LIMIT, demo);
+    steps.run("instruction counts", LIMIT, shell::ourselves(["counts"])?);
     clients::all(&mut steps);
     if options.long {
-        long(&mut steps);
+        long(&mut steps)?;
     }
     steps.finish()
 }
@@ -92,11 +93,12 @@ fn crashes(seconds: u64) -> Command {
     command
 }
 
-fn long(steps: &mut Steps) {
+fn long(steps: &mut Steps) -> Result<()> {
     const HOURS_LIMIT: Duration = Duration::from_secs(3 * 3600);
     // A different stretch of seeds each time; the log names the one that fails.
-    let seed = u64::from(std::process::id()) * 1_000_000;
-    steps.run("sim, long", HOURS_LIMIT, sim::command(seed, 20_000, None));
+    let seed = (u64::from(std::process::id()) * 1_000_000).to_string();
+    let sim = shell::ourselves(["sim", &seed, "--seeds", "20000"])?;
+    steps.run("sim, long", HOURS_LIMIT, sim);
     steps.run("soak, long", HOURS_LIMIT, soak::command(30 * 60));
     steps.run("crashes, long", HOURS_LIMIT, crashes(30 * 60));
     if tools::has_miri() {
@@ -112,6 +114,7 @@ fn long(steps: &mut Steps) {
     } else {
         steps.skip("miri", "the nightly toolchain has no Miri here");
     }
+    Ok(())
 }
 
 /// Licences, bans and sources must be in order. Advisories need a database from the network.

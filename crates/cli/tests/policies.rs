@@ -280,3 +280,68 @@ fn the_help_explains_measures_and_the_trace() {
         assert!(help.contains(text), "no {text:?} in: {help}");
     }
 }
+
+/// Rows of bars, each with what it is called, where it begins and how wide it is.
+fn bars(svg: &str) -> Vec<(String, f64, f64, String)> {
+    let document = roxmltree::Document::parse(svg).unwrap();
+    let rects = document.descendants().filter(|node| node.has_tag_name("rect"));
+    let named = rects.filter_map(|node| {
+        let name = node.first_element_child()?.text()?.to_owned();
+        let number = |name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+        Some((node.attribute("y").unwrap().to_owned(), number("x"), number("width"), name))
+    });
+    named.collect()
+}
+
+#[test]
+fn a_schedule_is_drawn_with_a_row_for_each_worker_and_a_bar_for_each_job() {
+    let (trace, svg) = (trace("gantt.csv", THREE), place("gantt.svg"));
+    let one = ["--trace", &trace, "--workers", "1", "--balancer", "none", "--gantt", &svg];
+    run(&[&one[..], &["--policy", "shortest-first"]].concat());
+    let bars = bars(&fs::read_to_string(&svg).unwrap());
+    let order: Vec<&str> = bars.iter().map(|(_, _, _, name)| &name[..5]).collect();
+    assert_eq!(order, ["job 1", "job 3", "job 2"]);
+    let ends = bars.windows(2).map(|pair| (pair[0].1 + pair[0].2, pair[1].1));
+    assert!(ends.into_iter().all(|(end, next)| end <= next + 1e-6), "{bars:?}");
+}
+
+#[test]
+fn a_schedule_is_the_same_for_the_same_seed_and_shows_turns_of_resumable_jobs() {
+    let draw = |name: &str, seed: &str| {
+        let svg = place(name);
+        let some = ["--jobs", "80", "--workers", "4", "--workload", "dependent"];
+        let pair = ["--policy", "multilevel-feedback", "--balancer", "none"];
+        run(&[&some[..], &pair, &["--seed", seed, "--gantt", &svg]].concat());
+        fs::read_to_string(&svg).unwrap()
+    };
+    let first = draw("gantt-1.svg", "1");
+    assert_eq!(draw("gantt-1-again.svg", "1"), first);
+    assert_ne!(draw("gantt-2.svg", "2"), first);
+    let mut bars = bars(&first);
+    assert!(bars.len() > 80, "{} bars", bars.len());
+    bars.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    for pair in bars.windows(2) {
+        assert!(pair[0].0 != pair[1].0 || pair[0].1 + pair[0].2 <= pair[1].1 + 1e-6, "{pair:?}");
+    }
+}
+
+#[test]
+fn a_schedule_of_several_pairs_is_refused_with_what_to_give() {
+    let svg = place("gantt-refused.svg");
+    let output = shiftwork(&["--jobs", "10", "--policy", "fcfs", "--gantt", &svg]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(errors.contains("give one --policy, one --balancer"), "{errors}");
+    assert!(!std::path::Path::new(&svg).exists());
+}
+
+#[test]
+fn a_name_of_a_trace_with_markup_stays_text_in_a_schedule() {
+    let (trace, svg) = (trace("<b>&.csv", THREE), place("gantt-markup.svg"));
+    let pair = ["--policy", "fcfs", "--balancer", "none", "--workers", "2"];
+    run(&[&["--trace", &trace, "--gantt", &svg], &pair[..]].concat());
+    let text = fs::read_to_string(&svg).unwrap();
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let said = document.descendants().filter_map(|node| node.text());
+    assert!(said.into_iter().any(|text| text.contains("<b>&.csv")), "{text}");
+}

@@ -1,6 +1,6 @@
 //! How many instructions does a program execute?
 
-use std::{process::Command, sync::OnceLock};
+use std::{path::Path, process::Command, sync::OnceLock};
 
 use anyhow::{Context, Result, bail};
 
@@ -21,15 +21,20 @@ pub(super) fn available() -> bool {
 
 /// Instructions of one bare run of `size` items, in all threads.
 pub(super) fn count(contestant: &Contestant, plan: &Plan, size: u64) -> Result<u64> {
+    let arguments = contestant.arguments(plan.workload, plan.workers);
+    count_program(contestant.program(), &arguments, size)
+        .with_context(|| format!("{} in {}", contestant.name(), plan.workload))
+}
+
+/// The same of any measuring program.
+pub(crate) fn count_program(program: &Path, arguments: &[String], size: u64) -> Result<u64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    command.arg(contestant.program());
-    command.args(contestant.arguments(plan.workload, plan.workers));
-    command.args(["--bare", "--scale", &size.to_string()]);
+    command.arg(program).args(arguments).args(["--bare", "--scale", &size.to_string()]);
     let output = command.output().context("could not start valgrind")?;
     let report = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{} under valgrind, {}: {report}", contestant.name(), plan.workload);
+        bail!("{} under valgrind: {report}", program.display());
     }
     collected(&report).with_context(|| format!("no instruction count in: {report}"))
 }

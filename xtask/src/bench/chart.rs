@@ -1,17 +1,19 @@
-//! How does the cost of one grow with their number? A chart of the rows `growth_<number>`.
+//! How does the cost of one grow with their number, or with the workers? Lines over sizes.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use super::row::Row;
+use super::{report::svg::escape, stored::Stored};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 170.0;
+const RIGHT: f64 = 190.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 56.0;
+/// So many sizes make a curve.
+const SIZES_MIN: usize = 3;
 
 /// Ours first.
 const COLOURS: &[&str] =
@@ -20,36 +22,77 @@ const COLOURS: &[&str] =
 /// A contestant, and what one cost at each size.
 type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
+/// Rows that differ in one number.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    /// What is on the axis below.
+    pub(super) of: &'static str,
+    unit: String,
+    lines: Lines,
+}
+
 /// Writes the chart, if the rows for it were measured.
-pub(super) fn write(file: &Path, rows: &[Row]) -> Result<()> {
-    let lines = lines(rows);
-    if lines.is_empty() {
+pub(super) fn write_growth(file: &Path, rows: &[Stored]) -> Result<()> {
+    let families = families(rows);
+    let Some((name, family)) = families.iter().find(|(name, _)| name.contains("growth")) else {
         bail!("no row shows growth; measure the workloads that are called growth_<number>");
-    }
-    let unit = rows.iter().find(|row| size(row).is_some()).map_or("", |row| &row.unit);
-    fs::write(file, draw(&lines, unit)).with_context(|| format!("writing {}", file.display()))
+    };
+    fs::write(file, family.draw(name)).with_context(|| format!("writing {}", file.display()))
 }
 
-fn size(row: &Row) -> Option<f64> {
-    row.name.strip_prefix("growth_")?.parse().ok()
-}
-
-fn lines(rows: &[Row]) -> Lines {
-    let mut lines = Lines::new();
+/// Rows of one area that are called alike but for their size, and those that were run with one
+/// worker and with two. By a name that a file may have.
+pub(super) fn families(rows: &[Stored]) -> BTreeMap<String, Family> {
+    let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for row in rows {
-        let Some(size) = size(row) else { continue };
-        // A space sorts before every name.
-        let ours = row.ours.value().map(|value| (" shiftwork".to_owned(), value));
-        let peers = row.peers.iter().filter_map(|(name, it)| Some((name.clone(), it.value()?)));
-        for (name, value) in ours.into_iter().chain(peers) {
-            lines.entry(name).or_default().push((size, value));
+        if let Some((name, size)) = sized(&row.workload) {
+            families.entry(name).or_default().add("items", size, row);
+        }
+        let alone = format!("{}_1", row.workload);
+        let twin = rows.iter().find(|other| other.workload == alone && other.workers == 1);
+        if let (Some(alone), 2) = (twin, row.workers) {
+            let family = families.entry(format!("{}-workers", row.workload)).or_default();
+            family.add("workers", 1.0, alone);
+            family.add("workers", 2.0, row);
         }
     }
-    lines.values_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    lines
+    families.retain(|_, family| family.sizes().len() >= SIZES_MIN || family.of == "workers");
+    families
 }
 
-fn draw(lines: &Lines, unit: &str) -> String {
+/// `growth_1000_each` as `growth_each` and 1000. Numbers below a hundred are no sizes.
+fn sized(name: &str) -> Option<(String, f64)> {
+    let parts: Vec<&str> = name.split('_').collect();
+    let is_size = |part: &&str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let at = parts.iter().position(is_size)?;
+    let rest = parts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, part)| *part);
+    Some((rest.collect::<Vec<_>>().join("_"), parts[at].parse().ok()?))
+}
+
+impl Family {
+    fn add(&mut self, of: &'static str, size: f64, row: &Stored) {
+        (self.of, self.unit) = (of, row.unit.clone());
+        // A space sorts before every name.
+        let ours = row.ours.map(|value| (" shiftwork", value));
+        for (name, value) in ours.into_iter().chain(row.peers_in_order()) {
+            self.lines.entry(name.to_owned()).or_default().push((size, value));
+        }
+        self.lines.values_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    }
+
+    fn sizes(&self) -> Vec<f64> {
+        let mut sizes: Vec<f64> = self.lines.values().flatten().map(|(size, _)| *size).collect();
+        sizes.sort_by(f64::total_cmp);
+        sizes.dedup();
+        sizes
+    }
+
+    pub(super) fn draw(&self, name: &str) -> String {
+        draw(name, &self.lines, &self.unit, self.of)
+    }
+}
+
+fn draw(name: &str, lines: &Lines, unit: &str, of: &str) -> String {
     let points = || lines.values().flatten();
     let low = points().map(|(size, _)| *size).fold(f64::INFINITY, f64::min);
     let high = points().map(|(size, _)| *size).fold(0.0, f64::max);
@@ -64,8 +107,10 @@ fn draw(lines: &Lines, unit: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">Cost of one against their number \
-         ({unit}; lower is better)</text>\n"
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{} in {} over the number of \
+         {of}</text>\n",
+        escape(name),
+        escape(unit)
     ));
     let step = nice(most / 5.0);
     let mut tick = 0.0;
@@ -91,7 +136,7 @@ fn draw(lines: &Lines, unit: &str) -> String {
         ));
     }
     add(format!(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">jobs</text>\n",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{of}</text>\n",
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 14.0
     ));
@@ -110,7 +155,7 @@ fn draw(lines: &Lines, unit: &str) -> String {
             legend - 5.0,
             WIDTH - RIGHT + 30.0,
             legend,
-            name.trim()
+            escape(name.trim())
         ));
     }
     add("</svg>\n".to_owned());
@@ -132,10 +177,30 @@ mod tests {
         let points = |cost: f64| vec![(1_000.0, cost), (10_000.0, cost * 1.5)];
         let lines =
             Lines::from([(" shiftwork".into(), points(20.0)), ("rayon".into(), points(30.0))]);
-        let svg = draw(&lines, "ns/node");
+        let svg = draw("growth", &lines, "ns/node", "items");
         assert_eq!(svg.matches("<polyline").count(), 2);
         assert!(svg.contains(">shiftwork<") && svg.contains(">rayon<") && svg.contains("ns/node"));
         assert!(svg.contains(">10000<"));
+    }
+
+    fn row(workload: &str, workers: usize) -> Stored {
+        let ours = Some(1.0);
+        Stored { workload: workload.to_owned(), workers, ours, ..Stored::default() }
+    }
+
+    #[test]
+    fn a_curve_is_of_three_sizes_at_least() {
+        let names = ["growth_1000_each", "growth_10000_each", "growth_100000_each", "ring_100"];
+        let families = families(&names.map(|name| row(name, 2)));
+        assert_eq!(families.keys().collect::<Vec<_>>(), ["growth_each"]);
+        assert_eq!(families["growth_each"].sizes(), [1_000.0, 10_000.0, 100_000.0]);
+    }
+
+    #[test]
+    fn one_worker_and_two_are_a_curve_too() {
+        let families = families(&[row("ping_pong", 2), row("ping_pong_1", 1), row("spawn", 2)]);
+        assert_eq!(families.keys().collect::<Vec<_>>(), ["ping_pong-workers"]);
+        assert_eq!(families["ping_pong-workers"].sizes(), [1.0, 2.0]);
     }
 
     #[test]

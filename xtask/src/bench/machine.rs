@@ -1,8 +1,13 @@
 //! On what are the numbers measured, with which versions, and is it quiet?
 
-use std::{fs, process::Command, thread, time::Duration};
+use std::{
+    fs,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
-use super::{areas::Area, programs::Programs};
+use super::{areas::Area, programs::Programs, stored::Run};
 use crate::shell;
 
 /// Busy with something else: from this share of all cores on, numbers are doubtful.
@@ -11,35 +16,83 @@ const BUSY: f64 = 0.05;
 /// Over which the load is observed.
 const LOOK: Duration = Duration::from_millis(1000);
 
-/// Prints the machine, the versions and the notes; warns when it is not quiet.
-pub(super) fn describe(area: &Area, programs: &Programs) {
+/// Not ours for longer than this at a time is an interruption.
+const INTERRUPTION: Duration = Duration::from_micros(100);
+/// From this share of a busy core's time on, interruptions make numbers doubtful.
+const INTERRUPTED: f64 = 0.02;
+
+/// What is known before anything is measured.
+pub(super) fn facts(command: String, quick: bool) -> Run {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
-    let cores = thread::available_parallelism().map_or(0, |cores| cores.get());
-    println!("machine   {cores} cores, {}", model.unwrap_or("unknown model"));
-    println!("system    Linux {}", read("/proc/sys/kernel/osrelease").trim());
-    println!("load      {}", read("/proc/loadavg").trim());
-    println!("compiler  {}", line_of(Command::new("rustc").arg("--version")));
     let mut git = Command::new("git");
-    git.current_dir(shell::root()).args(["log", "-1", "--format=%h %cs"]);
-    println!("commit    {}", line_of(&mut git));
-    let lock = read(&shell::root().join("Cargo.lock").to_string_lossy());
-    let mut versions = versions(&lock, area.versions);
-    versions.extend(programs.versions.iter().cloned());
-    println!("versions  {}", versions.join(", "));
-    programs.notes.iter().for_each(|note| println!("note      {note}"));
-    warn_if_busy("before the first run");
-    println!();
+    git.current_dir(shell::root()).args(["log", "-1", "--format=%h"]);
+    Run {
+        date: line_of(Command::new("date").args(["-u", "+%Y-%m-%d"])),
+        commit: line_of(&mut git),
+        command,
+        quick,
+        cores: thread::available_parallelism().map_or(0, |cores| cores.get()),
+        machine: model.unwrap_or("unknown model").to_owned(),
+        system: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
+        compiler: line_of(Command::new("rustc").arg("--version")),
+        ..Run::default()
+    }
 }
 
-/// Warns when something else uses the machine.
-pub(super) fn warn_if_busy(when: &str) {
-    if let Some(busy) = busy_share()
-        && busy > BUSY
-    {
-        println!("WARNING   {when} the machine was {:.0} % busy with something else", 100.0 * busy);
+/// Prints them, and whether it is quiet.
+pub(super) fn describe(run: &mut Run) {
+    println!("machine   {} cores, {}", run.cores, run.machine);
+    println!("system    {}", run.system);
+    println!("compiler  {}", run.compiler);
+    println!("commit    {} {}", run.commit, run.date);
+    if run.quick {
+        println!("quick     small runs, to see where one stands: not for the record");
     }
+    look_if_quiet("before the first run", run);
+}
+
+/// Prints the versions and the notes of an area, and keeps them.
+pub(super) fn describe_area(area: &Area, programs: &Programs, run: &mut Run) {
+    let lock = fs::read_to_string(shell::root().join("Cargo.lock")).unwrap_or_default();
+    let mut versions = versions(&lock, area.versions);
+    versions.extend(programs.versions.iter().cloned());
+    println!("\n{}\nversions  {}", area.name, versions.join(", "));
+    programs.notes.iter().for_each(|note| println!("note      {note}"));
+    run.versions.insert(area.name.to_owned(), versions);
+    run.notes.entry(area.name.to_owned()).or_default().extend(programs.notes.iter().cloned());
+}
+
+/// Says whether something else uses the machine, and notes it if so.
+pub(super) fn look_if_quiet(when: &str, run: &mut Run) {
+    let busy = busy_share();
+    let interrupted = interrupted_share();
+    let said = format!(
+        "{when}: {} busy with something else, {:.1} % of a busy core's time lost to interruptions",
+        busy.map_or("unknown".to_owned(), |busy| format!("{:.0} %", 100.0 * busy)),
+        100.0 * interrupted,
+    );
+    if busy.is_some_and(|busy| busy > BUSY) || interrupted > INTERRUPTED {
+        println!("WARNING   not quiet {said}; its numbers are doubtful");
+        run.disturbed.push(said);
+    } else {
+        println!("quiet     {said}");
+    }
+}
+
+/// The share of the time in which a thread that always wants to run was not let to.
+fn interrupted_share() -> f64 {
+    let begun = Instant::now();
+    let (mut last, mut lost) = (begun, Duration::ZERO);
+    while begun.elapsed() < LOOK / 2 {
+        let now = Instant::now();
+        if now - last > INTERRUPTION {
+            lost += now - last;
+        }
+        last = now;
+    }
+    lost.as_secs_f64() / begun.elapsed().as_secs_f64()
 }
 
 /// The share of all cores' time that is used while we sleep.

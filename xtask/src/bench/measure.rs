@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use progress::Progress;
 
 use super::{
     callgrind,
@@ -22,6 +23,9 @@ use super::{
 /// Between two looks whether a run has ended: seldom, so as not to disturb it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// Who takes longer than this for a small run is not waited for, at a glance.
+const GLANCE_LIMIT: Duration = Duration::from_secs(20);
+
 /// A peer that has failed so often, and never done it, is not tried again.
 const FAILURES_MAX: usize = 2;
 
@@ -31,6 +35,7 @@ pub(super) fn rows(
     setting: Setting,
     speed: Speed,
     programs: &Programs,
+    watch: &mut Watch,
 ) -> Result<Vec<Row>> {
     let contestants = programs.contestants(plan.workload, setting)?;
     let mut results = Results::default();
@@ -45,6 +50,7 @@ pub(super) fn rows(
                     if attempts.is_hopeless() {
                         continue;
                     }
+                    watch.doing(plan, round, contestant);
                     match clocked(plan, speed, contestant, programs) {
                         Ok(lines) => {
                             attempts.done += 1;
@@ -54,7 +60,7 @@ pub(super) fn rows(
                         }
                         // A peer that hangs or crashes loses this round; we may not.
                         Err(error) if !contestant.is_ours() => {
-                            eprintln!("  left out: {error:#}");
+                            watch.say(&format!("  left out: {error:#}"));
                             attempts.failed += 1;
                             results.fail(contestant, plan, &format!("{error:#}"));
                         }
@@ -69,6 +75,7 @@ pub(super) fn rows(
             }
             // The floor spins while it is idle, and every spin counts.
             for contestant in contestants.iter().filter(|one| one.name() != FLOOR) {
+                watch.doing(plan, 0, contestant);
                 let count = |size| callgrind::count(contestant, plan, size);
                 let extra = count(large)? as f64 - count(small)? as f64;
                 let per_item = extra / ((large - small) * items_per_scale) as f64;
@@ -76,7 +83,40 @@ pub(super) fn rows(
             }
         }
     }
+    watch.done += 1;
     Ok(results.into_rows(plan, setting))
+}
+
+/// How far it is, for whoever waits.
+pub(super) struct Watch {
+    progress: Progress,
+    begun: Instant,
+    /// Workloads, once per allocator.
+    done: u64,
+}
+
+impl Watch {
+    pub(super) fn new(workloads: usize) -> Watch {
+        let progress = Progress::stderr("workloads").of(workloads as u64);
+        Watch { progress, begun: Instant::now(), done: 0 }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn doing(&mut self, plan: &Plan, round: usize, contestant: &Contestant) {
+        let doing = format!("{}, round {}, {}", plan.workload, round + 1, contestant.name());
+        self.progress.show(self.begun.elapsed(), self.done, &doing);
+    }
+
+    fn say(&mut self, line: &str) {
+        self.progress.say(line);
+    }
+
+    pub(super) fn finish(self) {
+        self.progress.finish();
+    }
 }
 
 #[derive(Debug, Default, Clone)]
@@ -97,11 +137,14 @@ fn clocked(
     contestant: &Contestant,
     programs: &Programs,
 ) -> Result<Vec<serde_json::Value>> {
-    let limit = programs.limit();
+    let limit = match speed {
+        Speed::Glance => programs.limit().min(GLANCE_LIMIT),
+        _ => programs.limit(),
+    };
     let mut command = quiet(contestant.program().as_os_str());
     command.args(contestant.arguments(plan.workload, plan.workers));
     command.envs(programs.environment.iter().cloned());
-    if speed == Speed::Quick {
+    if speed.is_small() {
         command.args(["--scale", &plan.quick.to_string()]);
     }
     let mut child = command.stderr(Stdio::inherit()).stdout(Stdio::piped()).spawn()?;

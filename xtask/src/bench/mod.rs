@@ -5,87 +5,37 @@
 //! of them the ratio: absolute figures belong to the machine.
 
 mod areas;
-mod callgrind;
+pub(crate) mod callgrind;
 mod chart;
+mod compare;
 mod foreign;
 mod machine;
 mod measure;
 mod nodes;
-mod output;
+mod options;
 mod plan;
 mod programs;
+mod report;
 mod row;
+mod stored;
 mod table;
 
-use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use self::{
     areas::Area,
+    measure::Watch,
+    options::{Options, usage},
     plan::{Plan, Speed},
     programs::{Programs, Setting},
     row::Row,
+    stored::{Document, Run, Stored},
 };
 
-const OPTIONS: &str = "\
-Options:
-  --json <FILE>    write the results as a list of objects
-  --growth-svg <FILE>
-                   draw how the cost grows, from the workloads growth_<number>
-  --quick          three rounds of smaller runs instead of five
-  --only <TEXT>    only the workloads whose name contains this; may be repeated
-  --no-peers       ours alone
-  -h, --help       this";
-
-fn usage() -> String {
-    let mut text = "Usage: cargo xtask bench <AREA> [OPTIONS]\n\nAreas:\n".to_owned();
-    for area in areas::ALL {
-        let names = std::iter::once(area.name).chain(std::iter::repeat(""));
-        for (name, line) in names.zip(area.about) {
-            text.push_str(&format!("  {name:<15}  {line}\n"));
-        }
-    }
-    format!("{text}\n{OPTIONS}")
-}
-
-#[derive(Debug, Default, PartialEq)]
-struct Options {
-    area: String,
-    json: Option<PathBuf>,
-    growth_svg: Option<PathBuf>,
-    quick: bool,
-    only: Vec<String>,
-    no_peers: bool,
-    help: bool,
-}
-
-impl Options {
-    fn parse(arguments: &[String]) -> Result<Options> {
-        let mut options = Options::default();
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().with_context(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--json" => options.json = Some(value()?.into()),
-                "--growth-svg" => options.growth_svg = Some(value()?.into()),
-                "--only" => options.only.push(value()?.clone()),
-                "--quick" => options.quick = true,
-                "--no-peers" => options.no_peers = true,
-                "-h" | "--help" => options.help = true,
-                flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{}", usage()),
-                area if options.area.is_empty() => options.area = area.to_owned(),
-                extra => bail!("one area at a time; what is {extra:?}?\n\n{}", usage()),
-            }
-        }
-        Ok(options)
-    }
-
-    fn wants(&self, plan: &Plan) -> bool {
-        let named = |name: &str| self.only.iter().any(|text| name.contains(text.as_str()));
-        self.only.is_empty() || named(plan.workload) || plan.results.iter().any(|row| named(row))
-    }
-}
+/// What `all --quick` may take, without building: all areas together stay below five minutes.
+const GLANCE: Duration = Duration::from_secs(240);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse(arguments)?;
@@ -94,38 +44,139 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Ok(());
     }
     match (options.area.as_str(), areas::find(&options.area)) {
-        (_, Some(area)) => measure(area, &options),
+        ("all", _) => measure(areas::ALL, arguments, &options),
+        ("report", _) => report::remake(&options.files, options.policies),
+        (_, Some(area)) => measure(&[area], arguments, &options),
         ("", None) => bail!("name an area\n\n{}", usage()),
         (other, None) => bail!("no area {other:?}\n\n{}", usage()),
     }
 }
 
-fn measure(area: &'static Area, options: &Options) -> Result<()> {
-    let plans: Vec<&Plan> = area.plans.iter().filter(|plan| options.wants(plan)).collect();
-    if plans.is_empty() {
+fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> Result<()> {
+    // What is to be compared with must be there: better known now than in an hour.
+    let old = options.compare.as_deref().map(Document::read).transpose()?;
+    if !areas.iter().any(|area| area.plans.iter().any(|plan| options.wants(plan))) {
         bail!("no workload is called {:?}", options.only.join(" or "));
     }
-    let speed = if options.quick { Speed::Quick } else { Speed::Full };
-    let programs = Programs::build(area, !options.no_peers)?;
-    machine::describe(area, &programs);
-
-    let mut rows: Vec<Row> = Vec::new();
-    for plan in plans {
-        for setting in Setting::all(plan.allocators) {
-            match setting {
-                Setting::Apart(allocator) => eprintln!("{} ({allocator})", plan.workload),
-                Setting::Together => eprintln!("{}", plan.workload),
-            }
-            rows.extend(measure::rows(plan, setting, speed, &programs)?);
-        }
+    let command = format!("cargo xtask bench {}", arguments.join(" "));
+    let mut run = machine::facts(command, options.quick);
+    let built = build(areas, options, &mut run)?;
+    machine::describe(&mut run);
+    let mut document = Document { run, rows: Vec::new() };
+    for (area, programs) in &built {
+        machine::describe_area(area, programs, &mut document.run);
+        let rows = measure_area(area, programs, areas.len(), options, &mut document.run)?;
+        table::print(&rows);
+        document.rows.extend(rows.iter().map(|row| Stored::new(area.name, row)));
     }
-    table::print(&rows);
-    machine::warn_if_busy("after the last run");
+    machine::look_if_quiet("after the last run", &mut document.run);
     if let Some(file) = &options.json {
-        output::write(file, &options.area, &rows)?;
+        document.write(file)?;
     }
     if let Some(file) = &options.growth_svg {
-        chart::write(file, &rows)?;
+        chart::write_growth(file, &document.rows)?;
+    }
+    if options.reports() {
+        report::write(vec![document.clone()], options.policies || options.area == "all")?;
+    }
+    match old {
+        Some(old) => {
+            let whole = options.only.is_empty() && !(options.quick && areas.len() > 1);
+            say_what_changed(&old, &document, whole)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Builds all first, so that nothing compiles while something is measured. Of several areas, one
+/// that can not be built is named and left out.
+fn build(
+    areas: &[&'static Area],
+    options: &Options,
+    run: &mut Run,
+) -> Result<Vec<(&'static Area, Programs)>> {
+    let mut built = Vec::new();
+    for area in areas.iter().filter(|area| area.plans.iter().any(|plan| options.wants(plan))) {
+        match Programs::build(area, !options.no_peers) {
+            Ok(programs) => built.push((*area, programs)),
+            Err(error) if areas.len() > 1 => {
+                println!("note      {} is left out: {error:#}", area.name);
+                let notes = run.notes.entry(area.name.to_owned()).or_default();
+                notes.push(format!("left out: {error:#}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(built)
+}
+
+fn measure_area(
+    area: &'static Area,
+    programs: &Programs,
+    areas: usize,
+    options: &Options,
+    run: &mut Run,
+) -> Result<Vec<Row>> {
+    let speed = match (options.quick, areas > 1) {
+        (true, true) => Speed::Glance,
+        (true, false) => Speed::Quick,
+        (false, _) => Speed::Full,
+    };
+    let chosen = chosen(area, speed, options);
+    let mut watch = Watch::new(chosen.len());
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
+    for (plan, setting) in chosen {
+        if speed == Speed::Glance && watch.elapsed() > GLANCE / areas as u32 {
+            left_out.push(plan.workload);
+            continue;
+        }
+        match measure::rows(plan, setting, speed, programs, &mut watch) {
+            Ok(more) => rows.extend(more),
+            // One area less is a pity, all areas less is a lost day.
+            Err(error) if areas > 1 => {
+                println!("note      {} of {}: {error:#}", plan.workload, area.name);
+                let notes = run.notes.entry(area.name.to_owned()).or_default();
+                notes.push(format!("{} failed: {error:#}", plan.workload));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    watch.finish();
+    if !left_out.is_empty() {
+        let note = format!("no time was left for {}", left_out.join(", "));
+        println!("note      {note}");
+        run.notes.entry(area.name.to_owned()).or_default().push(note);
+    }
+    Ok(rows)
+}
+
+/// What is run of an area, in order.
+fn chosen(area: &'static Area, speed: Speed, options: &Options) -> Vec<(&'static Plan, Setting)> {
+    let place = |plan: &Plan| area.glance.iter().position(|name| *name == plan.workload);
+    let mut plans: Vec<&Plan> = area.plans.iter().filter(|plan| options.wants(plan)).collect();
+    if speed == Speed::Glance {
+        plans.retain(|plan| place(plan).is_some() && plan.method == plan::Method::Clock);
+        plans.sort_by_key(|plan| place(plan));
+    }
+    let settings = |plan: &'static Plan| {
+        let all = Setting::all(plan.allocators).into_iter();
+        let enough = if speed == Speed::Glance { 1 } else { usize::MAX };
+        all.take(enough).map(move |setting| (plan, setting))
+    };
+    plans.into_iter().flat_map(settings).collect()
+}
+
+fn say_what_changed(old: &Document, new: &Document, whole: bool) -> Result<()> {
+    let changes = compare::changes(&old.rows, &new.rows, whole);
+    let (lines, sentence) = compare::table(&changes, table::number);
+    println!("\ncompared with {} {}", old.run.commit, old.run.date);
+    table::print_aligned(&lines);
+    println!("\n{sentence}");
+    if old.run.quick != new.run.quick {
+        println!("WARNING   one of the two runs was quick: its workloads were smaller");
+    }
+    if compare::is_worse(&changes) {
+        bail!("something is worse than before, beyond the noise");
     }
     Ok(())
 }
@@ -134,31 +185,14 @@ fn measure(area: &'static Area, options: &Options) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Options> {
-        Options::parse(&text.split_whitespace().map(String::from).collect::<Vec<_>>())
-    }
-
     #[test]
-    fn options_come_in_any_order() {
-        let options = parse("--quick kernel --json out.json").unwrap();
-        assert!(options.quick);
-        assert_eq!((options.area.as_str(), options.json), ("kernel", Some("out.json".into())));
-    }
-
-    #[test]
-    fn what_is_not_understood_is_named() {
-        assert!(parse("kernel --fast").unwrap_err().to_string().contains("--fast"));
-        assert!(parse("kernel shard").unwrap_err().to_string().contains("shard"));
-        assert!(parse("kernel --json").unwrap_err().to_string().contains("needs a value"));
-    }
-
-    #[test]
-    fn only_selects_by_part_of_the_name() {
-        let options = parse("kernel --only timers_fire --only submit").unwrap();
-        let kernel = areas::find("kernel").unwrap();
-        let chosen: Vec<&str> =
-            kernel.plans.iter().filter(|p| options.wants(p)).map(|p| p.workload).collect();
-        assert!(chosen.contains(&"timers") && chosen.contains(&"submit_4"), "{chosen:?}");
-        assert!(!chosen.contains(&"spawn_tree"), "{chosen:?}");
+    fn a_glance_is_few_workloads_under_one_allocator_each() {
+        for area in areas::ALL {
+            let options = Options::default();
+            let few = chosen(area, Speed::Glance, &options);
+            assert_eq!(few[0].0.workload, area.glance[0]);
+            assert!(few.len() <= 5, "{}: {}", area.name, few.len());
+            assert!(chosen(area, Speed::Full, &options).len() > few.len());
+        }
     }
 }

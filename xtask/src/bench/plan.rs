@@ -7,13 +7,20 @@ use std::fmt;
 pub(super) enum Speed {
     Full,
     Quick,
+    /// As quick, and of the first rows of each area what can be done in a time.
+    Glance,
 }
 
 impl Speed {
+    pub(super) fn is_small(self) -> bool {
+        self != Speed::Full
+    }
+
     pub(super) fn rounds(self) -> usize {
         match self {
             Speed::Full => 5,
             Speed::Quick => 3,
+            Speed::Glance => 2,
         }
     }
 }

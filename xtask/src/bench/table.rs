@@ -78,7 +78,7 @@ fn all(name: &str, series: &Series) -> String {
 }
 
 /// Three digits that matter.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value {
         v if v.fract() == 0.0 || v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
@@ -86,7 +86,7 @@ fn number(value: f64) -> String {
     }
 }
 
-fn print_aligned(lines: &[Vec<String>]) {
+pub(super) fn print_aligned(lines: &[Vec<String>]) {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

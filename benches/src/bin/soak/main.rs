@@ -16,12 +16,12 @@ mod world;
 
 use std::{
     hash::{BuildHasher, RandomState},
-    io::{IsTerminal, Write},
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 use kernel::{Attributes, Discipline, Placement, Runtime, WorkerId};
+use progress::Progress;
 
 use crate::{
     round::{Sums, round},
@@ -77,7 +77,8 @@ fn main() -> ExitCode {
     println!("soak: {seconds} s over all disciplines and placements, --seed {seed}");
     let share = Duration::from_secs(seconds) / DISCIPLINES.len() as u32;
     let mut dice = Dice(seed);
-    let (begun, mut told) = (Instant::now(), 0);
+    let begun = Instant::now();
+    let mut progress = Progress::stderr("seconds").of(seconds);
     let mut table: Vec<Sums> = Vec::new();
     for (name, discipline) in DISCIPLINES {
         let mut sums = Sums::default();
@@ -90,11 +91,8 @@ fn main() -> ExitCode {
             let before = table.iter().map(|sums| sums.wakes).sum::<u64>() + sums.wakes;
             let label = format!("{name}, {placement:?}");
             let mut tell = |wakes| {
-                let now = begun.elapsed().as_secs();
-                if now > told {
-                    told = now;
-                    progress(&format!("{now:>5} s  {label:<22} {:>12} wakes", before + wakes));
-                }
+                let now = begun.elapsed();
+                progress.show(now, now.as_secs(), &format!("{label}, {} wakes", before + wakes));
             };
             let builder = Runtime::builder().workers(2 + dice.below(3)).quantum(SLICE);
             let builder = builder.discipline(discipline).placement(placement).on_report(|_| {});
@@ -102,19 +100,8 @@ fn main() -> ExitCode {
         }
         table.push(sums);
     }
-    progress("");
+    progress.finish();
     finish(&table)
-}
-
-/// One line that is written over on a terminal, and one after the other anywhere else.
-fn progress(line: &str) {
-    let mut out = std::io::stdout();
-    if out.is_terminal() {
-        print!("\r\x1b[2K{line}");
-        let _ = out.flush();
-    } else if !line.is_empty() {
-        println!("{line}");
-    }
 }
 
 fn finish(table: &[Sums]) -> ExitCode {

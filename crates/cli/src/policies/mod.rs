@@ -4,12 +4,12 @@
 //! replays know nothing of each other: they are jobs of a pool, on all cores.
 
 mod chart;
+mod gantt;
 mod generate;
 mod json;
 mod measure;
 mod options;
 mod pairs;
-mod progress;
 mod replay;
 mod table;
 mod trace;
@@ -25,11 +25,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use shiftwork::job::{self, Batch, Job, JobError, Policy, Pool};
+use progress::Progress;
+use shiftwork::job::{self, Batch, BatchHandle, Event, Job, JobError, Policy, Pool};
 
 use measure::Outcome;
 use pairs::Pair;
-use progress::Progress;
 use trace::Trace;
 
 /// Nobody is told of a replay that takes long, but not for ever.
@@ -74,6 +74,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         write_file(path, |file| trace.write(file))?;
     }
     let trace = Arc::new(trace);
+    if let Some(path) = &options.gantt {
+        let (pair, workers) = gantt::only_one(&pairs, &options.workers)?;
+        let slices = replay::schedule(&trace, pair, workers, &settings)?;
+        let chart = gantt::chart(&source, &trace, pair, workers, &slices);
+        write_file(path, |mut file| file.write_all(chart.svg().as_bytes()))?;
+    }
     let outcomes = replay_all(&trace, &pairs, &options.workers, settings)?;
     let report = Report { source, trace, settings, outcomes };
     if let Some(path) = &options.svg {
@@ -109,7 +115,7 @@ fn replay_all(
     }
     let events = pool.events();
     let batch = pool.submit_batch(batch)?;
-    Progress::new(batch.len(), pool.handle()).follow(&batch, events);
+    follow(&batch, &pool, events);
     let mut outcomes = nodes.into_iter().map(|node| match batch.job(node).join() {
         Ok(outcome) => Ok(outcome),
         Err(JobError::Failed(error)) => Err(error),
@@ -117,6 +123,22 @@ fn replay_all(
     });
     let by_workers = workers.iter().map(|_| outcomes.by_ref().take(pairs.len()).collect());
     by_workers.collect()
+}
+
+/// Waits until all replays are done, and tells on standard error how far they are.
+fn follow(batch: &BatchHandle, pool: &Pool, mut events: job::Events) {
+    let clock = pool.handle();
+    let (begun, mut done) = (clock.now(), 0);
+    let mut progress = Progress::stderr("replays").of(batch.len() as u64);
+    while !batch.is_done() && done < batch.len() {
+        match events.next() {
+            Some(Event::JobCompleted { .. } | Event::JobFailed { .. }) => done += 1,
+            Some(_) => {}
+            None => break,
+        }
+        progress.show(clock.now() - begun, done as u64, "");
+    }
+    progress.finish();
 }
 
 fn write_file(path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> Result<()> {

@@ -55,7 +55,8 @@ Examples:
   shiftwork policies                      a workload from the generator, on 8 workers
   shiftwork policies --workers 1,4,16,64 --svg chart.svg
   shiftwork policies --workload dependent --jobs 500 --write-trace day.csv
-  shiftwork policies --trace day.csv --policy fcfs,shortest-first --balancer none";
+  shiftwork policies --trace day.csv --policy fcfs,shortest-first --balancer none
+  shiftwork policies --jobs 60 --workers 4 --policy work-stealing --balancer none --gantt who.svg";
 
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -83,6 +84,11 @@ pub(crate) struct Options {
     /// Draw the results as a chart
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) svg: Option<PathBuf>,
+    /// Draw one schedule: who ran when, a row for each worker
+    ///
+    /// Needs one policy, one balancer that goes with it, and one number of workers.
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) gantt: Option<PathBuf>,
     /// Write the workload as a trace
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) write_trace: Option<PathBuf>,

@@ -24,12 +24,47 @@ use super::{
 
 type Handle = JobHandle<(), Infallible>;
 
+/// One turn of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    /// Its index in the trace.
+    pub(crate) job: u32,
+    pub(crate) worker: usize,
+    pub(crate) start: Duration,
+    pub(crate) end: Duration,
+}
+
+/// Where turns are noted, if somebody wants to see them.
+type Slices = Option<Arc<Mutex<Vec<Slice>>>>;
+
 /// Replays a workload, and tells what became of each job.
 pub(crate) fn replay(
     trace: &Arc<Trace>,
     pair: Pair,
     workers: usize,
     settings: &Settings,
+) -> Result<Vec<Life>> {
+    replay_noting(trace, pair, workers, settings, None)
+}
+
+/// Replays a workload, and tells who ran when, in the order in which turns ended.
+pub(crate) fn schedule(
+    trace: &Arc<Trace>,
+    pair: Pair,
+    workers: usize,
+    settings: &Settings,
+) -> Result<Vec<Slice>> {
+    let slices = Arc::new(Mutex::new(Vec::new()));
+    replay_noting(trace, pair, workers, settings, Some(slices.clone()))?;
+    Ok(std::mem::take(&mut *slices.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn replay_noting(
+    trace: &Arc<Trace>,
+    pair: Pair,
+    workers: usize,
+    settings: &Settings,
+    slices: Slices,
 ) -> Result<Vec<Life>> {
     let mut pool = pair.builder(settings).workers(workers).simulate(settings.seed)?;
     let resumable = settings.resumable || pair.policy == PolicyName::MultilevelFeedback;
@@ -39,6 +74,7 @@ pub(crate) fn replay(
         pool: pool.share(),
         slice,
         workers,
+        slices,
         taken: Mutex::default(),
     });
     for (at, jobs) in arrivals(trace) {
@@ -74,7 +110,18 @@ struct Desk {
     /// A job that takes longer is resumable.
     slice: Duration,
     workers: usize,
+    slices: Slices,
     taken: Mutex<Taken>,
+}
+
+/// Lets the time of one turn pass.
+fn work(cx: &mut Context<'_, '_>, duration: Duration, job: u32, slices: &Slices) {
+    let start = cx.now();
+    cx.simulate(duration);
+    if let Some(slices) = slices {
+        let slice = Slice { job, worker: cx.worker().get(), start, end: cx.now() };
+        slices.lock().unwrap_or_else(PoisonError::into_inner).push(slice);
+    }
 }
 
 #[derive(Default)]
@@ -94,18 +141,19 @@ impl Desk {
         for index in indexes {
             let job = &self.trace.jobs[*index as usize];
             let duration = Duration::from_micros(job.duration);
-            let slice = self.slice;
+            let (slice, index, slices) = (self.slice, *index, self.slices.clone());
             nodes.push(if duration > slice {
                 let mut left = duration;
                 let turn = move |cx: &mut Context<'_, '_>| {
                     let now = left.min(slice);
-                    cx.simulate(now);
+                    work(cx, now, index, &slices);
                     left -= now;
                     if left.is_zero() { Progress::Done(Ok(())) } else { Progress::Continue }
                 };
                 batch.add(self.describe(job::Job::resumable(turn), job))
             } else {
-                batch.add(self.describe(job::Job::new(move |cx| cx.simulate(duration)), job))
+                let turn = move |cx: &mut Context<'_, '_>| work(cx, duration, index, &slices);
+                batch.add(self.describe(job::Job::new(turn), job))
             });
             let node = nodes.last().expect("it was just added");
             for before in &job.after {

@@ -3,10 +3,11 @@
 //! Its shards are opened in a simulation in which nothing is ever run, so nothing is executed and
 //! nothing is written to the log. Opening makes the lock and, where they are missing, empty files.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Instant};
 
 use ::node::{Settings, settings::Storage};
 use alloy_primitives::Address;
+use progress::Progress;
 use serde::Serialize;
 use shard::{
     Shard, Shards,
@@ -102,12 +103,16 @@ impl Opened {
 
 /// Reads everything: each record, each page of the tables, and each block, which must follow the
 /// one before it.
+#[expect(clippy::disallowed_methods, reason = "how long it takes is told to whoever waits for it")]
 pub(crate) fn check(settings: &Settings) -> Result<CheckedShards, String> {
+    let begun = Instant::now();
     let mut store = store(settings)?;
     let checked = store.check().map_err(|why| why.to_string())?;
     let opened = Opened::over(Arc::new(store), settings)?;
     let all = opened.shards.all();
-    let (mut blocks, mut transactions) = (0, 0);
+    let (mut blocks, mut transactions) = (0_u64, 0);
+    let total = all.iter().map(|shard| shard.tip().number() + 1).sum();
+    let mut progress = Progress::stderr("blocks").of(total);
     for shard in &all {
         let wrong = |number: u64, what: &str| {
             Err(format!("block {number} of shard {}: {what}", shard.address()))
@@ -127,9 +132,13 @@ pub(crate) fn check(settings: &Settings) -> Result<CheckedShards, String> {
             }
             parent = Some(block.hash);
             blocks += 1;
+            if blocks.is_multiple_of(64) {
+                progress.show(begun.elapsed(), blocks, &format!("shard {}", shard.address()));
+            }
             transactions += block.transactions.len() as u64;
         }
     }
+    progress.finish();
     let (entries, records) = (checked.entries, checked.records);
     Ok(CheckedShards { shards: all.len(), blocks, transactions, entries, records })
 }

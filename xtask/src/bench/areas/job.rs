@@ -33,6 +33,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(60),
     prepare: None,
     plans: PLANS,
+    glance: &["dag_0", "dag_1us", "fan_out_in", "transactions_10"],
 };
 
 /// What the graphs are measured against: the fastest that schedules node by node.

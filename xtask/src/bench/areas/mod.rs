@@ -47,6 +47,8 @@ pub(super) struct Area {
     /// What must be there beside the measuring programs: whether peers are wanted is said.
     pub(super) prepare: Option<fn(with_peers: bool) -> Result<Prepared>>,
     pub(super) plans: &'static [Plan],
+    /// The workloads that say most, the first ones first: what `bench all --quick` runs.
+    pub(super) glance: &'static [&'static str],
 }
 
 /// A feature of `benches-compare` that is tried, and left out with a note if it does not build.
@@ -68,6 +70,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn every_workload_for_a_glance_is_one_of_the_area() {
+        for area in ALL {
+            assert!(!area.glance.is_empty(), "{}", area.name);
+            for workload in area.glance {
+                assert!(area.plans.iter().any(|plan| plan.workload == *workload), "{workload}");
+            }
+        }
+    }
 
     #[test]
     fn every_row_of_an_area_has_a_name_of_its_own() {

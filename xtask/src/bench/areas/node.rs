@@ -19,6 +19,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(900),
     prepare: Some(nodes::prepare),
     plans: PLANS,
+    glance: &["transfer_1_batch", "call_idle", "startup"],
 };
 
 /// The generator's allocator is the same for everyone; the nodes have their own.

@@ -19,6 +19,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(60),
     prepare: None,
     plans: PLANS,
+    glance: &["ping_pong", "spawn", "fan_in", "ring_1"],
 };
 
 const fn process(workload: &'static str, results: &'static [&'static str], quick: u64) -> Plan {

@@ -19,6 +19,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(60),
     prepare: None,
     plans: PLANS,
+    glance: &["spawn_run_drop", "ping_pong", "fib30", "live"],
 };
 
 /// Others do the same work, but not as guests that are metered and isolated.

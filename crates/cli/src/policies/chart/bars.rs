@@ -1,9 +1,11 @@
 //! One number of workers: a row for each pair, and a panel for each measure.
 
+use observe::svg::{AXIS, Anchor, Canvas, GRID, INK, QUIET, Stroke, Text};
+
 use super::{
-    Report, colour,
-    draw::{AXIS, Anchor, Canvas, GRID, INK, QUIET, Stroke, Text, round_up, tick},
-    heading, shortest_makespan,
+    Report, colour, heading,
+    scale::{round_up, tick},
+    shortest_makespan,
 };
 use crate::{policies::measure::Outcome, text::precise};
 

@@ -1,10 +1,8 @@
 //! Several numbers of workers: a panel for each measure, a line for each pair.
 
-use super::{
-    Report, colour,
-    draw::{AXIS, Anchor, Canvas, GRID, INK, QUIET, Stroke, Text, tick},
-    heading, shortest_makespan,
-};
+use observe::svg::{AXIS, Anchor, Canvas, GRID, INK, QUIET, Stroke, Text};
+
+use super::{Report, colour, heading, scale::tick, shortest_makespan};
 use crate::policies::{
     measure::Outcome,
     pairs::{BalancerName, Pair},

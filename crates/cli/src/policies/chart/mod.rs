@@ -1,12 +1,13 @@
 //! The results as a picture: bars for one number of workers, lines over several.
 
 mod bars;
-mod draw;
 mod lines;
+mod scale;
+
+use observe::svg::{Canvas, INK, QUIET, Text};
 
 use super::{Report, pairs::PolicyName};
 use crate::text::{count, precise};
-use draw::{Canvas, INK, QUIET, Text};
 
 /// Dark enough for a light ground, and told apart also by those who see fewer colours.
 fn colour(policy: PolicyName) -> &'static str {

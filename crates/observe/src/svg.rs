@@ -1,59 +1,83 @@
-//! Text, lines and scales in SVG.
+//! How are text, lines and bars written as SVG, so that no name can break the picture?
+//!
+//! ```
+//! use observe::svg::{Canvas, INK, Text};
+//!
+//! let mut canvas = Canvas::new(200.0, 40.0);
+//! canvas.text(10.0, 25.0, &Text::new(INK), "<till> & Co.");
+//! assert!(canvas.finish("A till").contains("&lt;till&gt; &amp; Co.</text>"));
+//! ```
 
-use std::{fmt::Write, time::Duration};
-
-use crate::text::precise;
+use std::fmt::Write;
 
 /// Text that matters.
-pub(super) const INK: &str = "#1a1a1a";
+pub const INK: &str = "#1a1a1a";
 /// Text that explains.
-pub(super) const QUIET: &str = "#595959";
-pub(super) const GRID: &str = "#e0e0e0";
-pub(super) const AXIS: &str = "#8c8c8c";
+pub const QUIET: &str = "#595959";
+/// Lines in the background.
+pub const GRID: &str = "#e0e0e0";
+/// Lines that values are measured from.
+pub const AXIS: &str = "#8c8c8c";
 
 /// A picture that grows.
-pub(super) struct Canvas {
+#[derive(Debug, Clone)]
+pub struct Canvas {
     width: f64,
     height: f64,
     body: String,
 }
 
-#[derive(Clone, Copy)]
-pub(super) enum Anchor {
+/// Which part of a text stands at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its beginning.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }
 
 /// How a text looks.
-#[derive(Clone, Copy)]
-pub(super) struct Text {
-    pub(super) colour: &'static str,
-    pub(super) size: f64,
-    pub(super) bold: bool,
-    pub(super) anchor: Anchor,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Text {
+    /// As CSS writes it.
+    pub colour: &'static str,
+    /// In pixels.
+    pub size: f64,
+    /// Whether it is in bold type.
+    pub bold: bool,
+    /// What of it stands at its place.
+    pub anchor: Anchor,
 }
 
 impl Text {
-    pub(super) fn new(colour: &'static str) -> Text {
+    /// A text of twelve pixels, from its place on.
+    pub fn new(colour: &'static str) -> Text {
         Text { colour, size: 12.0, bold: false, anchor: Anchor::Start }
     }
 
-    pub(super) fn anchored(self, anchor: Anchor) -> Text {
+    /// The same, but with that part at its place.
+    #[must_use]
+    pub fn anchored(self, anchor: Anchor) -> Text {
         Text { anchor, ..self }
     }
 }
 
 /// How a line looks.
-#[derive(Clone, Copy)]
-pub(super) struct Stroke {
-    pub(super) colour: &'static str,
-    pub(super) width: f64,
-    pub(super) dash: &'static str,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stroke {
+    /// As CSS writes it.
+    pub colour: &'static str,
+    /// In pixels.
+    pub width: f64,
+    /// Lengths of dashes and gaps; empty: a line without gaps.
+    pub dash: &'static str,
 }
 
 impl Stroke {
-    pub(super) fn thin(colour: &'static str) -> Stroke {
+    /// A line of one pixel.
+    pub fn thin(colour: &'static str) -> Stroke {
         Stroke { colour, width: 1.0, dash: "" }
     }
 
@@ -67,11 +91,13 @@ impl Stroke {
 }
 
 impl Canvas {
-    pub(super) fn new(width: f64, height: f64) -> Canvas {
+    /// An empty picture of this size, on white.
+    pub fn new(width: f64, height: f64) -> Canvas {
         Canvas { width, height, body: String::new() }
     }
 
-    pub(super) fn text(&mut self, x: f64, y: f64, look: &Text, text: &str) {
+    /// Writes a text, whatever is in it.
+    pub fn text(&mut self, x: f64, y: f64, look: &Text, text: &str) {
         let anchor = match look.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -86,7 +112,8 @@ impl Canvas {
         ));
     }
 
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &Stroke) {
+    /// Draws a line.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &Stroke) {
         self.put(&format!(
             "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" {}/>",
             from.0,
@@ -97,7 +124,8 @@ impl Canvas {
         ));
     }
 
-    pub(super) fn path(&mut self, points: &[(f64, f64)], stroke: &Stroke) {
+    /// Draws a line through several points.
+    pub fn path(&mut self, points: &[(f64, f64)], stroke: &Stroke) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         self.put(&format!(
             "<polyline points=\"{}\" fill=\"none\" stroke-linejoin=\"round\" {}/>",
@@ -106,18 +134,35 @@ impl Canvas {
         ));
     }
 
-    pub(super) fn dot(&mut self, at: (f64, f64), colour: &str) {
+    /// Draws a small dot.
+    pub fn dot(&mut self, at: (f64, f64), colour: &str) {
         self.put(&format!(
             "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\" fill=\"{colour}\"/>",
             at.0, at.1
         ));
     }
 
-    pub(super) fn bar(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, opacity: f64) {
+    /// Draws a bar.
+    pub fn bar(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, opacity: f64) {
         self.put(&format!(
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\" \
              fill-opacity=\"{opacity}\"/>",
             at.0, at.1, size.0, size.1
+        ));
+    }
+
+    /// Draws a bar that says what it is to whoever points at it.
+    pub fn named_bar(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, name: &str) {
+        // Neighbours of one colour are told apart, where there is room for it.
+        let edge = if size.0 > 3.0 { " stroke=\"#ffffff\" stroke-width=\"0.6\"" } else { "" };
+        self.put(&format!(
+            "<rect x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{:.1}\" fill=\"{colour}\"{edge}>\
+             <title>{}</title></rect>",
+            at.0,
+            at.1,
+            size.0,
+            size.1,
+            escape(name)
         ));
     }
 
@@ -126,8 +171,8 @@ impl Canvas {
         self.body.push('\n');
     }
 
-    /// The file.
-    pub(super) fn finish(self, title: &str) -> String {
+    /// The whole file; the title is for those who do not see it.
+    pub fn finish(self, title: &str) -> String {
         let Canvas { width, height, body } = self;
         let mut svg = String::new();
         // Writing to a string does not fail.
@@ -143,7 +188,7 @@ impl Canvas {
     }
 }
 
-/// What a name of a file may contain and SVG may not.
+/// A name may contain what SVG may not.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -153,36 +198,13 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             // Not allowed in XML at all.
-            control if control.is_control() => escaped.push('\u{fffd}'),
+            bad if bad.is_control() || matches!(bad, '\u{fffe}' | '\u{ffff}') => {
+                escaped.push('\u{fffd}')
+            }
             other => escaped.push(other),
         }
     }
     escaped
-}
-
-/// A number of 1, 2 or 5 times a power of ten that is not smaller.
-pub(super) fn round_up(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    let step = steps.into_iter().find(|step| step * power >= value * 0.999_999);
-    step.unwrap_or(10.0) * power
-}
-
-/// Seconds at a tick: without digits that say nothing.
-pub(super) fn tick(seconds: f64) -> String {
-    if seconds == 0.0 {
-        return "0".to_owned();
-    }
-    let text = precise(Duration::from_secs_f64(seconds));
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
-    }
 }
 
 #[cfg(test)]
@@ -190,24 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_end_at_round_numbers() {
-        assert_eq!(round_up(0.0), 1.0);
-        assert_eq!(round_up(0.7), 0.8);
-        assert_eq!(round_up(1.0), 1.0);
-        assert_eq!(round_up(1.2), 1.5);
-        assert_eq!(round_up(87.0), 100.0);
-    }
-
-    #[test]
-    fn ticks_say_no_more_than_they_know() {
-        assert_eq!(tick(0.0), "0");
-        assert_eq!(tick(0.5), "500 ms");
-        assert_eq!(tick(0.0015), "1.5 ms");
-        assert_eq!(tick(2.0), "2 s");
-    }
-
-    #[test]
-    fn names_of_files_can_not_break_the_picture() {
+    fn names_can_not_break_the_picture() {
         assert_eq!(escape("<a & \"b\">\u{1}"), "&lt;a &amp; &quot;b&quot;&gt;\u{fffd}");
     }
 }

@@ -1,0 +1,222 @@
+//! What got better or worse since an earlier run, beyond the noise?
+//!
+//! A change counts where ours has moved by more than the rounds of both runs are spread, and its
+//! ratio to the best peer has moved as well: a machine that is slower today is slower for everyone.
+
+use super::stored::Stored;
+
+/// A smaller change is noise, whatever the spread says: of a clock, and of counted instructions.
+const NOISE_MIN: f64 = 0.05;
+const NOISE_OF_COUNTS: f64 = 0.01;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Better,
+    Worse,
+    Same,
+    /// Only in the old run, or without a value in the new one.
+    Gone,
+    New,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) name: String,
+    pub(super) unit: String,
+    pub(super) before: Option<f64>,
+    pub(super) after: Option<f64>,
+    /// Above 1: better, so many times.
+    pub(super) times: Option<f64>,
+    pub(super) noise: f64,
+    pub(super) verdict: Verdict,
+}
+
+/// Every row of the new run beside that of the old, then those that are gone, if the new run was
+/// `whole` and should have had them.
+pub(super) fn changes(old: &[Stored], new: &[Stored], whole: bool) -> Vec<Change> {
+    let name = |row: &Stored, rows: &[Stored]| format!("{} {}", row.area, row.title(rows));
+    let mut changes: Vec<Change> = new
+        .iter()
+        .map(|row| {
+            let before = old.iter().find(|other| other.key() == row.key());
+            change(name(row, new), before, row)
+        })
+        .collect();
+    // Areas that were not measured this time are not missed.
+    let measured = |row: &&Stored| whole && new.iter().any(|other| other.area == row.area);
+    let gone = |row: &&Stored| new.iter().all(|other| other.key() != row.key());
+    changes.extend(old.iter().filter(measured).filter(gone).map(|row| Change {
+        name: name(row, old),
+        unit: row.unit.clone(),
+        before: row.ours,
+        after: None,
+        times: None,
+        noise: 0.0,
+        verdict: Verdict::Gone,
+    }));
+    changes
+}
+
+fn change(name: String, old: Option<&Stored>, new: &Stored) -> Change {
+    let before = old.and_then(|old| old.ours);
+    let mut change = Change {
+        name,
+        unit: new.unit.clone(),
+        before,
+        after: new.ours,
+        times: None,
+        noise: 0.0,
+        verdict: if before.is_none() { Verdict::New } else { Verdict::Gone },
+    };
+    let (Some(old), Some(before), Some(after)) = (old, before, new.ours) else { return change };
+    let times = if new.larger_is_better() { after / before } else { before / after };
+    if !times.is_finite() || times <= 0.0 {
+        change.verdict = Verdict::Same;
+        return change;
+    }
+    let least = if new.unit.starts_with("instructions") { NOISE_OF_COUNTS } else { NOISE_MIN };
+    // Half of it to either side of each median.
+    let noise = ((old.spread + new.spread) / 2.0).max(least);
+    let beside_peers = match (old.ratio, new.ratio) {
+        (Some(old), Some(new)) if old > 0.0 && new > 0.0 => new / old,
+        _ => times,
+    };
+    // Both must say so, and the one that says less counts.
+    let sure = match (times > 1.0, beside_peers > 1.0) {
+        (true, true) => times.min(beside_peers),
+        (false, false) => times.max(beside_peers),
+        _ => 1.0,
+    };
+    change.times = Some(times);
+    change.noise = noise;
+    change.verdict = match sure {
+        sure if sure > 1.0 + noise => Verdict::Better,
+        sure if sure < 1.0 / (1.0 + noise) => Verdict::Worse,
+        _ => Verdict::Same,
+    };
+    change
+}
+
+/// The table, those that changed first, and a sentence.
+pub(super) fn table(changes: &[Change], number: fn(f64) -> String) -> (Vec<Vec<String>>, String) {
+    let head = ["row", "unit", "before", "after", "times", "noise", ""];
+    let mut lines = vec![head.map(String::from).to_vec()];
+    let order = [Verdict::Worse, Verdict::Gone, Verdict::Better, Verdict::New, Verdict::Same];
+    for verdict in order {
+        for change in changes.iter().filter(|change| change.verdict == verdict) {
+            let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+            lines.push(vec![
+                change.name.clone(),
+                change.unit.clone(),
+                shown(change.before),
+                shown(change.after),
+                change.times.map_or_else(|| "-".to_owned(), |times| format!("{times:.2}")),
+                format!("{:.0} %", 100.0 * change.noise),
+                word(verdict).to_owned(),
+            ]);
+        }
+    }
+    let count = |verdict| changes.iter().filter(|change| change.verdict == verdict).count();
+    let sentence = format!(
+        "{} worse, {} gone, {} better, {} new, {} the same; above 1 is better",
+        count(Verdict::Worse),
+        count(Verdict::Gone),
+        count(Verdict::Better),
+        count(Verdict::New),
+        count(Verdict::Same),
+    );
+    (lines, sentence)
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "WORSE",
+        Verdict::Same => "",
+        Verdict::Gone => "GONE",
+        Verdict::New => "new",
+    }
+}
+
+/// Whether a build that watches this should fail.
+pub(super) fn is_worse(changes: &[Change]) -> bool {
+    changes.iter().any(|change| matches!(change.verdict, Verdict::Worse | Verdict::Gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(ours: f64, spread: f64, ratio: Option<f64>) -> Stored {
+        Stored {
+            area: "kernel".to_owned(),
+            workload: "submit_1".to_owned(),
+            larger_is_better: Some(false),
+            ours: Some(ours),
+            spread,
+            ratio,
+            ..Stored::default()
+        }
+    }
+
+    fn verdict(old: Stored, new: Stored) -> Verdict {
+        changes(&[old], &[new], true)[0].verdict
+    }
+
+    #[test]
+    fn a_change_within_the_spread_is_none() {
+        assert_eq!(verdict(row(100.0, 0.3, None), row(120.0, 0.3, None)), Verdict::Same);
+        assert_eq!(verdict(row(100.0, 0.1, None), row(120.0, 0.1, None)), Verdict::Worse);
+        assert_eq!(verdict(row(120.0, 0.1, None), row(100.0, 0.1, None)), Verdict::Better);
+    }
+
+    #[test]
+    fn a_small_change_is_none_however_small_the_spread() {
+        assert_eq!(verdict(row(100.0, 0.0, None), row(104.0, 0.0, None)), Verdict::Same);
+        let count = |ours| Stored { unit: "instructions/job".to_owned(), ..row(ours, 0.0, None) };
+        assert_eq!(verdict(count(100.0), count(104.0)), Verdict::Worse);
+    }
+
+    #[test]
+    fn a_machine_that_is_slower_for_everyone_made_nothing_worse() {
+        let (old, new) = (row(100.0, 0.1, Some(2.0)), row(200.0, 0.1, Some(2.0)));
+        assert_eq!(verdict(old.clone(), new), Verdict::Same);
+        assert_eq!(verdict(old.clone(), row(200.0, 0.1, Some(1.0))), Verdict::Worse);
+        // Only the peers got faster.
+        assert_eq!(verdict(old, row(100.0, 0.1, Some(1.0))), Verdict::Same);
+    }
+
+    #[test]
+    fn of_rates_the_larger_is_the_better() {
+        let rate = |ours| Stored { larger_is_better: Some(true), ..row(ours, 0.0, None) };
+        assert_eq!(verdict(rate(100.0), rate(50.0)), Verdict::Worse);
+        assert_eq!(verdict(rate(50.0), rate(100.0)), Verdict::Better);
+    }
+
+    #[test]
+    fn what_is_gone_counts_and_what_was_not_measured_does_not() {
+        let other = Stored { workload: "submit_4".to_owned(), ..row(1.0, 0.0, None) };
+        let unmeasured = Stored { area: "node".to_owned(), ..row(1.0, 0.0, None) };
+        let failed = Stored { ours: None, ..row(1.0, 0.0, None) };
+        let old = [row(1.0, 0.0, None), other, unmeasured];
+        let both = changes(&old, std::slice::from_ref(&failed), true);
+        let verdicts: Vec<Verdict> = both.iter().map(|change| change.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Gone, Verdict::Gone]);
+        assert!(is_worse(&both));
+        assert_eq!(changes(&old, &[failed], false).len(), 1);
+        let new = changes(&[], &[row(1.0, 0.0, None)], true);
+        assert_eq!(new[0].verdict, Verdict::New);
+        assert!(!is_worse(&new));
+    }
+
+    #[test]
+    fn the_table_begins_with_what_is_worse() {
+        let named = |name: &str, ours| Stored { workload: name.into(), ..row(ours, 0.0, None) };
+        let old = [named("a", 1.0), named("b", 1.0)];
+        let changes = changes(&old, &[named("a", 0.5), named("b", 2.0)], true);
+        let (lines, sentence) = table(&changes, |value| format!("{value}"));
+        assert_eq!(lines[1][0], "kernel b");
+        assert_eq!(lines[1][6], "WORSE");
+        assert!(sentence.starts_with("1 worse, 0 gone, 1 better"), "{sentence}");
+    }
+}

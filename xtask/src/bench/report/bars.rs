@@ -1,0 +1,84 @@
+//! Everyone in an area: a panel for each workload, a bar for each contestant.
+
+use super::svg::{At, LOSS, OURS, PEER, QUIET, Svg};
+use crate::bench::{stored::Stored, table::number};
+
+const COLUMNS: usize = 3;
+const PANEL: f64 = 330.0;
+const LEFT: f64 = 20.0;
+/// Where the names of contestants end.
+const NAMES: f64 = 138.0;
+/// The longest bar; what is left is for its value.
+const LONGEST: f64 = 120.0;
+const LINE: f64 = 15.0;
+const TOP: f64 = 84.0;
+/// Above and below the bars of a panel.
+const AROUND: f64 = 38.0;
+const NAME_CHARS_MAX: usize = 22;
+
+pub(super) fn draw(area: &str, about: &str, rows: &[Stored]) -> String {
+    let mut svg = Svg::new();
+    let heading = At { size: 16.0, bold: true, ..At::new(LEFT, 28.0) };
+    svg.text(heading, &format!("{area}: ours and every peer"));
+    svg.text(At { colour: QUIET, ..At::new(LEFT, 48.0) }, about);
+    legend(&mut svg);
+    // Each panel goes where there is most room.
+    let mut heights = [TOP; COLUMNS];
+    for row in rows {
+        let column = (0..COLUMNS).min_by(|a, b| heights[*a].total_cmp(&heights[*b])).unwrap_or(0);
+        let left = LEFT + PANEL * column as f64;
+        heights[column] += panel(&mut svg, row, &row.title(rows), (left, heights[column]));
+    }
+    let height = heights.into_iter().fold(0.0, f64::max) + 10.0;
+    svg.finish(&format!("{area}: ours and every peer"), PANEL * COLUMNS as f64 + LEFT, height)
+}
+
+fn legend(svg: &mut Svg) {
+    let entries =
+        [(OURS, "ours, ahead of every peer"), (LOSS, "ours, behind one"), (PEER, "peers")];
+    let mut x = LEFT;
+    for (colour, name) in entries {
+        svg.bar((x, 58.0), (10.0, 10.0), colour);
+        svg.text(At::new(x + 15.0, 67.0), name);
+        x += 40.0 + 6.5 * name.len() as f64;
+    }
+}
+
+/// Draws one, and returns how high it is.
+fn panel(svg: &mut Svg, row: &Stored, title: &str, (left, top): (f64, f64)) -> f64 {
+    let better = if row.larger_is_better() { "more" } else { "less" };
+    svg.text(At { bold: true, size: 12.0, ..At::new(left, top + 14.0) }, title);
+    let about = format!("{}, {better} is better", row.unit);
+    svg.text(At { colour: QUIET, size: 10.0, ..At::new(left, top + 27.0) }, &about);
+    let behind = row.ratio.is_some_and(|ratio| ratio < 1.0);
+    let ours = if behind { LOSS } else { OURS };
+    let mut bars: Vec<(String, f64, &str)> = Vec::new();
+    bars.extend(row.ours.map(|value| ("ours".to_owned(), value, ours)));
+    let peers = row.peers_in_order();
+    bars.extend(peers.into_iter().map(|(name, value)| (name.to_owned(), value, PEER)));
+    bars.extend(row.floor.map(|value| ("(floor)".to_owned(), value, "#dddddd")));
+    let largest = bars.iter().map(|(_, value, _)| *value).fold(f64::MIN_POSITIVE, f64::max);
+    let mut y = top + AROUND;
+    for (name, value, colour) in &bars {
+        name_at(svg, name, left, y);
+        let length = (LONGEST * value / largest).max(1.0);
+        svg.bar((left + NAMES, y), (length, LINE - 5.0), colour);
+        svg.text(
+            At { size: 10.0, ..At::new(left + NAMES + length + 4.0, y + 9.0) },
+            &number(*value),
+        );
+        y += LINE;
+    }
+    for name in row.peers_failed.keys() {
+        name_at(svg, name, left, y);
+        svg.text(At { colour: QUIET, size: 10.0, ..At::new(left + NAMES, y + 9.0) }, "failed");
+        y += LINE;
+    }
+    y - top + 12.0
+}
+
+fn name_at(svg: &mut Svg, name: &str, left: f64, y: f64) {
+    let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+    let at = At { anchor: "end", size: 10.0, ..At::new(left + NAMES - 6.0, y + 9.0) };
+    svg.text(at, &name);
+}

@@ -1,0 +1,122 @@
+//! One report of all areas: tables in `docs/performance.md`, charts in `docs/charts`.
+//!
+//! Results are kept in `docs/performance`, a file per area, so that an area can be measured alone
+//! and everything can be drawn anew without measuring anything. The reasons in
+//! `docs/performance/reasons.toml` are written by hand.
+
+mod bars;
+mod markdown;
+mod overview;
+mod reasons;
+pub(super) mod svg;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{
+    areas, chart,
+    stored::{Document, Stored},
+};
+use crate::shell;
+use reasons::Reasons;
+
+/// A workload of the policy laboratory that needs many workers: on few, jobs wait.
+const POLICIES: &str =
+    "--workload bursty --workers 4,16,64,256,1024 --jobs 5000 --load 64 --balancer none";
+
+/// `bench report FILE...`: takes these results in, and draws everything anew.
+pub(super) fn remake(files: &[PathBuf], policies: bool) -> Result<()> {
+    let documents = files.iter().map(|file| Document::read(file)).collect::<Result<Vec<_>>>()?;
+    write(documents, policies)
+}
+
+/// Takes results in, and draws everything anew.
+pub(super) fn write(documents: Vec<Document>, policies: bool) -> Result<()> {
+    let docs = shell::root().join("docs");
+    for document in documents {
+        keep(&docs, document)?;
+    }
+    let areas = kept(&docs)?;
+    if areas.is_empty() {
+        bail!("there are no results yet; measure an area with --report, or name a file");
+    }
+    write_in(&docs, &areas)?;
+    if policies {
+        let mut command =
+            shell::cargo(["run", "--release", "--quiet", "--package", "shiftwork-cli", "--"]);
+        command.arg("policies").args(POLICIES.split(' '));
+        command.arg("--svg").arg(docs.join("charts/policies-workers.svg"));
+        shell::run(command)?;
+    }
+    Ok(())
+}
+
+/// Keeps what was measured, each area by itself.
+fn keep(docs: &Path, document: Document) -> Result<()> {
+    let dir = docs.join("performance");
+    fs::create_dir_all(&dir).with_context(|| format!("could not make {}", dir.display()))?;
+    let mut by_area: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
+    for row in document.rows {
+        by_area.entry(row.area.clone()).or_default().push(row);
+    }
+    for (area, rows) in by_area {
+        if areas::find(&area).is_none() {
+            bail!("there is no area {area:?}");
+        }
+        let mut run = document.run.clone();
+        run.versions.retain(|of, _| *of == area);
+        run.notes.retain(|of, _| *of == area);
+        Document { run, rows }.write(&dir.join(format!("{area}.json")))?;
+    }
+    Ok(())
+}
+
+/// All that was kept, in the order of the areas.
+fn kept(docs: &Path) -> Result<Vec<(&'static str, Document)>> {
+    let mut all = Vec::new();
+    for area in areas::ALL {
+        let file = docs.join(format!("performance/{}.json", area.name));
+        if file.is_file() {
+            all.push((area.name, Document::read(&file)?));
+        }
+    }
+    Ok(all)
+}
+
+fn write_in(docs: &Path, areas: &[(&'static str, Document)]) -> Result<()> {
+    let put = |file: PathBuf, text: String| {
+        fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))
+    };
+    let charts = docs.join("charts");
+    fs::create_dir_all(&charts).with_context(|| format!("could not make {}", charts.display()))?;
+    let reasons = Reasons::read(&docs.join("performance/reasons.toml"))?;
+    let page = docs.join("performance.md");
+    let mut text = fs::read_to_string(&page).context("could not read docs/performance.md")?;
+    for (area, Document { run, rows }) in areas {
+        let families = chart::families(rows);
+        for (name, family) in &families {
+            put(charts.join(format!("{area}-{name}.svg")), family.draw(name))?;
+        }
+        let about = format!("{} {}, {} cores, {}", run.date, run.commit, run.cores, run.machine);
+        put(charts.join(format!("{area}.svg")), bars::draw(area, &about, rows))?;
+        let curves: Vec<String> = families.into_keys().collect();
+        let section = markdown::section(area, run, rows, &reasons, &curves);
+        text = markdown::replace(&text, area, &section)?;
+    }
+    let rows: Vec<Stored> = areas.iter().flat_map(|(_, document)| document.rows.clone()).collect();
+    put(charts.join("overview.svg"), overview::draw(&rows))?;
+    put(page, text)?;
+    println!("wrote docs/performance.md and docs/charts: {} rows", rows.len());
+    let (missing, needless) = (reasons.missing(&rows), reasons.needless(&rows));
+    missing.iter().for_each(|row| println!("no reason yet: {row}"));
+    needless.iter().for_each(|row| println!("a reason that is not needed: {row}"));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Does the report say what was measured, and keep what was written by hand?
+
+use roxmltree::Document as Xml;
+
+use super::*;
+use crate::bench::stored::{Aim, Run};
+
+fn row(workload: &str, ours: f64, peers: &[(&str, f64)]) -> Stored {
+    let best = peers.iter().min_by(|one, other| one.1.total_cmp(&other.1));
+    Stored {
+        area: "kernel".to_owned(),
+        workload: workload.to_owned(),
+        unit: "ns/job".to_owned(),
+        larger_is_better: Some(false),
+        ours: Some(ours),
+        spread: 0.1,
+        peers: Some(peers.iter().map(|(name, value)| (name.to_string(), Some(*value))).collect()),
+        best_peer: best.map(|(name, _)| name.to_string()),
+        ratio: best.map(|(_, value)| value / ours),
+        met: best.map(|(_, value)| *value >= ours),
+        target: Aim { ratio: Some(1.0), ..Aim::default() },
+        allocator: "system".to_owned(),
+        workers: 2,
+        ..Stored::default()
+    }
+}
+
+fn rows() -> Vec<Stored> {
+    vec![
+        row("submit", 10.0, &[("tokio", 50.0), ("rayon", 25.0)]),
+        row("fork<join>", 20.0, &[("rayon", 10.0)]),
+        Stored { peers: None, ratio: None, best_peer: None, met: None, ..row("alone", 1.0, &[]) },
+    ]
+}
+
+fn texts(svg: &str) -> Vec<String> {
+    let xml = Xml::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
+    let texts = xml.descendants().filter(|node| node.has_tag_name("text"));
+    texts.map(|node| node.text().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn an_area_s_chart_has_a_bar_for_everyone() {
+    let mut rows = rows();
+    rows[0].peers_failed.insert("forte".to_owned(), "crashed".to_owned());
+    let svg = bars::draw("kernel", "today", &rows);
+    let texts = texts(&svg);
+    for name in ["tokio", "rayon", "forte", "failed", "submit", "fork<join>", "alone"] {
+        assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
+    }
+    let xml = Xml::parse(&svg).unwrap();
+    let of_colour = |colour: &str| {
+        xml.descendants().filter(|node| node.attribute("fill") == Some(colour)).count()
+    };
+    // One of each is in the legend.
+    assert_eq!((of_colour(svg::PEER), of_colour(svg::OURS), of_colour(svg::LOSS)), (4, 3, 2));
+}
+
+#[test]
+fn the_overview_shows_losses_on_the_other_side_of_one_in_another_colour() {
+    let svg = overview::draw(&rows());
+    let texts = texts(&svg);
+    assert!(
+        texts.iter().any(|text| text.starts_with("2 workloads: ahead in 1, behind in 1; 1 more"))
+    );
+    assert!(texts.contains(&"2.50 rayon".to_owned()) && texts.contains(&"0.50 rayon".to_owned()));
+    let xml = Xml::parse(&svg).unwrap();
+    let bar = |colour: &str| {
+        let mut rects = xml.descendants().filter(|node| node.has_tag_name("rect"));
+        let rect = rects.find(|node| node.attribute("fill") == Some(colour)).unwrap();
+        let number = |name| rect.attribute(name).unwrap().parse::<f64>().unwrap();
+        (number("x"), number("x") + number("width"))
+    };
+    let (win, loss) = (bar(svg::OURS), bar(svg::LOSS));
+    assert!((loss.1 - win.0).abs() < 0.2, "they meet where the ratio is 1: {loss:?} {win:?}");
+}
+
+#[test]
+fn the_section_names_what_falls_short_with_its_reason_and_its_figures() {
+    let reasons =
+        Reasons::parse("[kernel]\n\"fork<join>\" = \"\"\"It fences\n  twice.\"\"\"\n").unwrap();
+    let run = Run { date: "2026-11-16".to_owned(), cores: 2, ..Run::default() };
+    let text = markdown::section("kernel", &run, &rows(), &reasons, &["growth".to_owned()]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("| submit | ns/job | 10 | 10 % | rayon 25, tokio 50 | 2.50 |"), "{text}");
+    assert!(text.contains("- **fork<join>** (20 ns/job; ratio 0.50; target: ahead of the best peer). It fences twice."), "{text}");
+    assert!(text.contains("charts/kernel-growth.svg") && text.contains("was quiet"), "{text}");
+    assert!(!text.contains("**alone**") && !text.contains("**submit**"), "{text}");
+}
+
+#[test]
+fn a_run_that_was_disturbed_or_quick_says_so() {
+    let disturbed = vec!["before: 40 % busy".to_owned()];
+    let run = Run { quick: true, disturbed, cores: 2, ..Run::default() };
+    let text = markdown::section("kernel", &run, &rows(), &Reasons::default(), &[]);
+    assert!(text.contains("quick run") && text.contains("40 % busy"), "{text}");
+    assert!(text.contains("has not been found out"), "{text}");
+}
+
+#[test]
+fn only_what_stands_between_the_markers_is_replaced() {
+    let page = "# Top\n<!-- bench:job -->\nold\n<!-- /bench:job -->\n\nBy hand.\n";
+    let once = markdown::replace(page, "job", "new\n").unwrap();
+    assert_eq!(once, "# Top\n<!-- bench:job -->\nnew\n<!-- /bench:job -->\n\nBy hand.\n");
+    assert_eq!(markdown::replace(&once, "job", "new\n").unwrap(), once);
+    let error = markdown::replace(page, "kernel", "new").unwrap_err().to_string();
+    assert!(error.contains("<!-- bench:kernel -->"), "{error}");
+}
+
+#[test]
+fn reasons_that_are_missing_or_needless_are_named() {
+    let text = "[kernel]\nsubmit = \"old\"\ngone = \"older\"\n[node]\nx = \"not measured\"\n";
+    let reasons = Reasons::parse(text).unwrap();
+    assert_eq!(reasons.missing(&rows()), ["kernel fork<join>"]);
+    assert_eq!(reasons.needless(&rows()), ["kernel gone", "kernel submit"]);
+    assert!(Reasons::parse("[kernel]\nsubmit = 3\n").is_err());
+}
+
+#[test]
+fn a_report_is_made_from_what_was_kept() {
+    let docs = std::env::temp_dir().join(format!("xtask-report-{}", std::process::id()));
+    fs::create_dir_all(&docs).unwrap();
+    fs::write(docs.join("performance.md"), "<!-- bench:kernel -->\n<!-- /bench:kernel -->\n")
+        .unwrap();
+    keep(&docs, Document { run: Run::default(), rows: rows() }).unwrap();
+    let areas = kept(&docs).unwrap();
+    assert_eq!(areas.len(), 1);
+    write_in(&docs, &areas).unwrap();
+    let page = fs::read_to_string(docs.join("performance.md")).unwrap();
+    assert!(page.contains("fork<join>"), "{page}");
+    assert!(docs.join("charts/kernel.svg").is_file() && docs.join("charts/overview.svg").is_file());
+    let unknown = Stored { area: "moon".to_owned(), ..rows()[0].clone() };
+    let error = keep(&docs, Document { run: Run::default(), rows: vec![unknown] }).unwrap_err();
+    assert!(error.to_string().contains("moon"), "{error}");
+    fs::remove_dir_all(docs).unwrap();
+}
