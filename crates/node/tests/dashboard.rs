@@ -83,7 +83,7 @@ impl Viewer {
     }
 }
 
-fn row<'a>(frame: &'a Value, shard: Address) -> Option<&'a Value> {
+fn row(frame: &Value, shard: Address) -> Option<&Value> {
     let rows = frame["shards"]["rows"].as_array().unwrap();
     rows.iter().find(|row| row[0] == json!(shard))
 }
