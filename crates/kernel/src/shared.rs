@@ -1,7 +1,7 @@
 //! The runtime as all its threads see it: where entries are placed, and who is told.
 //!
 //! The life of a wake: [`Shared::wake`] steps the strand's word; if that owes a push,
-//! [`Shared::place`] chooses a queue (the worker's own deque, the global queue or an inbox),
+//! [`Shared::place_in`] chooses a queue (the worker's own deque, the global queue or an inbox),
 //! pushes, and follows rule 1 of [`crate::idle`]. The word changes first, the queue second.
 
 use std::{collections::HashMap, ptr, sync::Arc, time::Duration};

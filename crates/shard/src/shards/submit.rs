@@ -162,13 +162,15 @@ impl Shards {
     /// let (market, sender) = (Address::repeat_byte(7), Address::repeat_byte(1));
     /// let of = |nonce| {
     ///     let chain_id = config.rules.chain_id(market);
-    ///     let fields = TxEip1559 { chain_id, nonce, gas_limit: 21_000, to: sender.into(), ..TxEip1559::default() };
+    ///     let to = sender.into();
+    ///     let fields =
+    ///         TxEip1559 { chain_id, nonce, gas_limit: 21_000, to, ..TxEip1559::default() };
     ///     let transaction = Transaction::unsigned(TypedTransaction::Eip1559(fields), sender);
     ///     let told = told.clone();
     ///     (transaction.into(), move |result| told.send(result).expect("somebody listens"))
     /// };
     /// shards.accept_all(market, vec![of(0), of(1), of(1)]);
-    /// simulation.run_until_idle();
+    /// simulation.run();
     /// let all: Vec<_> = hear.try_iter().collect();
     /// // The second of the same is refused, and that is known first.
     /// assert_eq!(all.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, true]);
