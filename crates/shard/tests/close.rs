@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
 use common::{block_on, config, open, settle, shard, transfer};
-use kernel::{Discipline, Runtime, WorkerState};
+use kernel::{Discipline, Runtime};
 use shard::{
     Config, Shards,
     config::Durability,
@@ -118,10 +118,7 @@ fn a_deadline_that_passes_is_said_and_nothing_is_lost() {
     let store = Arc::new(MemoryStore::new());
     let shards = open(&runtime, &config, store.clone());
     // Nobody gives the shards a turn.
-    runtime.pause();
-    while runtime.workers().iter().any(|state| *state != WorkerState::Paused) {
-        std::thread::yield_now();
-    }
+    common::pause(&runtime);
     let acknowledged = load(&shards, &config, 10);
     let closed = shards.close(Duration::ZERO);
     assert!(closed.deadline_passed && !closed.is_clean(), "{closed:?}");

@@ -8,7 +8,7 @@ use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope};
 use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, hex};
 use common::{GWEI, account, balance, block_on, config, open, send, settle, shard, transfer};
-use kernel::{Discipline, Runtime, Simulation, WorkerState};
+use kernel::{Discipline, Runtime, Simulation};
 use shard::{
     Config, Position, Shard, Shards,
     config::GenesisAccount,
@@ -271,10 +271,7 @@ fn a_status_tells_the_place_in_the_queue() {
     let runtime = Runtime::builder().workers(2).discipline(Discipline::Fifo).build().unwrap();
     let config = config();
     let shards = open(&runtime, &config, Arc::new(MemoryStore::new()));
-    runtime.pause();
-    while runtime.workers().iter().any(|state| *state != WorkerState::Paused) {
-        std::thread::yield_now();
-    }
+    common::pause(&runtime);
     for to in 1..=3 {
         shards.accept(shard(to), transfer(&config, shard(to), 0, 0)).unwrap().wait().unwrap();
     }

@@ -205,7 +205,7 @@ fn each_block_executed_again_one_by_one_comes_to_the_same_bytes() {
         let shards = open(&runtime, &config, store.clone());
         // All at once, so that there is enough for several workers, or as they come.
         if random.below(4) > 0 {
-            runtime.pause();
+            common::pause(&runtime);
         }
         let mut nonces = BTreeMap::new();
         for _ in 0..200 {

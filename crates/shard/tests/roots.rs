@@ -60,7 +60,7 @@ fn heavy(config: &Config, calls: u64) -> ((B256, B256), u64) {
     let deploy = send(config, shard(1), 7, 0, TxKind::Create, 0, 1_000_000, init.into());
     drop(shards.accept(shard(1), deploy).unwrap());
     settle(&shards, 1);
-    runtime.pause();
+    common::pause(&runtime);
     for nonce in 0..calls {
         for from in 0..7 {
             // Some write the same slot, most do not.

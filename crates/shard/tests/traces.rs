@@ -86,7 +86,7 @@ fn trees_that_are_kept_are_those_of_executing_again_for_both_executors() {
         let config = Config { parallel, ..settings(Traces::Stored) };
         let store = Arc::new(MemoryStore::new());
         let shards = common::open(&runtime, &config, store.clone());
-        runtime.pause();
+        common::pause(&runtime);
         for nonce in 0..20 {
             for from in 0..7 {
                 let (to, input) = input(from, nonce);

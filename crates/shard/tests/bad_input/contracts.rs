@@ -159,7 +159,7 @@ fn one_that_destroys_itself_and_is_created_again_begins_anew() {
         config.rules.block_transactions_max = per_block;
         let runtime = Runtime::new().unwrap();
         let shards = open(&runtime, &config, Arc::new(MemoryStore::new()));
-        runtime.pause();
+        crate::common::pause(&runtime);
         for step in &life {
             drop(shards.accept(shard(1), step.clone()).unwrap());
         }

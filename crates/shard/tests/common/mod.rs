@@ -12,6 +12,7 @@ use std::{
 
 use alloy_consensus::{TxEip1559, TypedTransaction};
 use alloy_primitives::{Address, Bytes, TxKind, U256};
+use kernel::{Runtime, WorkerState};
 use shard::{
     Config, Shards, Transaction,
     config::{Genesis, GenesisAccount, Rules},
@@ -116,4 +117,12 @@ impl Wake for Unpark {
 pub(crate) fn balance(shards: &Shards, shard: Address, of: Address) -> U256 {
     let state = shards.get(shard).expect("the shard exists").state();
     state.account(of).expect("the store can be read").map_or(U256::ZERO, |account| account.balance)
+}
+
+/// Pauses all workers. A turn that is under way ends first: until then it could take what comes.
+pub(crate) fn pause(runtime: &Runtime) {
+    runtime.pause();
+    while runtime.workers().iter().any(|state| *state != WorkerState::Paused) {
+        std::thread::yield_now();
+    }
 }

@@ -77,7 +77,7 @@ fn a_deadline_that_is_over_at_once() {
     let (runtime, store) = (runtime(), Arc::new(MemoryStore::new()));
     let shards = open(&runtime, &config(), store.clone());
     // Nobody executes anything until it is too late.
-    runtime.pause();
+    crate::common::pause(&runtime);
     let acknowledged = load(&shards);
     assert_eq!(shards.included(), 0);
     // A turn that has begun meanwhile ends by itself; whether there was one does not matter.
