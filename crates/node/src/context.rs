@@ -1,14 +1,11 @@
 //! What do all requests share?
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::sync::Arc;
 
 use alloy_primitives::Address;
 use kernel::Handle;
 use shard::{Shard, Shards};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     accounts::DevAccount,
@@ -35,7 +32,7 @@ pub(crate) struct Context {
     pub(crate) workers: Handle,
     pub(crate) metrics: Arc<Metrics>,
     /// The node is shutting down.
-    pub(crate) stopping: AtomicBool,
+    pub(crate) stopping: watch::Sender<bool>,
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) settings: Settings,
     pub(crate) dev: Dev,
@@ -86,9 +83,19 @@ impl Context {
         &self.settings.limits
     }
 
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Waits until the node shuts down.
+    pub(crate) async fn stopped(&self) {
+        // An error would say that nobody can say so any more, and it is said here.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+
     /// Whether it can do what it is there for; if not, why.
     pub(crate) fn ready(&self) -> Result<(), String> {
-        if self.stopping.load(Relaxed) {
+        if self.is_stopping() {
             return Err("the node is shutting down".to_owned());
         }
         if let Some(why) = self.shards.store_failure() {

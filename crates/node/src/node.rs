@@ -3,10 +3,7 @@
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -19,7 +16,7 @@ use shard::{
     shards::OpenError,
     store::{DiskStore, MemoryStore, Options, Store, StoreError},
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     accounts::{AccountsError, DevAccount},
@@ -107,7 +104,7 @@ impl Node {
             sends: Sends::new(runtimes.queries.worker_count()),
             workers: runtimes.shards.handle().clone(),
             metrics,
-            stopping: AtomicBool::new(false),
+            stopping: watch::Sender::new(false),
             accounts,
             dev: Dev::default(),
             filters: Filters::default(),
@@ -181,7 +178,7 @@ impl Node {
     fn end(&mut self) -> Option<Ended> {
         let (server, runtimes) = (self.server.take()?, self.runtimes.take()?);
         let context = &self.context;
-        context.stopping.store(true, Relaxed);
+        context.stopping.send_replace(true);
         let deadline = context.settings.shutdown_deadline;
         let begun = context.queries.now();
         let left = || deadline.saturating_sub(context.queries.now().saturating_sub(begun));

@@ -12,14 +12,17 @@
 //! once: until its transaction is durable or refused.
 //!
 //! 1. What is in line is looked at, even if nobody waits for it any more.
-//! 2. There are as many jobs as workers at most. One that finds more in line goes to the end of the
-//!    workers' queue: so calls have their turns in between.
+//! 2. There are as many jobs as workers at most. One that finds more in line submits the next. That
+//!    stays on its worker while the quantum lasts and then goes to the end of the workers' queue: so a
+//!    call waits for a quantum and one group more, and not for the whole line.
+//! 3. Those that a job takes together keep their order within each shard. Two groups may be accepted in
+//!    any order, as they are on two workers: who needs an order has nonces, or waits for each answer.
 
 use std::{
     collections::VecDeque,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use alloy_consensus::Transaction as _;
@@ -31,13 +34,14 @@ use crate::{
     context::Context,
     rpc::{
         error::RpcError,
-        eth::send::{decode, refused},
+        eth::send::{check_length, decode, refused},
     },
 };
 
-/// Transactions that one job takes: enough that all the rest costs little beside the recoveries, few
-/// enough that a call does not wait for long behind them.
-const GROUP_MAX: usize = 32;
+/// Permits of the transactions that one job takes, so as many transactions at most: enough that all the
+/// rest costs little beside the recoveries, few enough that a call does not wait for long behind them.
+/// One with authorisations has a signature to recover in each hundred bytes, so length counts.
+const GROUP_MAX: usize = 16;
 
 /// Bytes of transactions in line, for each worker. Those beyond wait outside, where a request that
 /// is given up goes with its arguments.
@@ -86,9 +90,20 @@ impl Sends {
     /// The next ones for a job: a part of the line, so that the workers share it.
     fn take(&self) -> Vec<Sent> {
         let mut line = self.line();
-        let count = line.sent.len().div_ceil(2 * self.workers).min(GROUP_MAX);
+        let count = line.sent.len().div_ceil(2 * self.workers);
+        let permits = line.sent.iter().map(|sent| sent.permit.num_permits());
+        let count = group(permits).min(count);
         line.sent.drain(..count).collect()
     }
+}
+
+/// How many of those with so many permits are a group: one at least, if there is one.
+fn group(permits: impl Iterator<Item = usize>) -> usize {
+    let sums = permits.scan(0, |sum, permits| {
+        *sum += permits;
+        Some(*sum)
+    });
+    sums.enumerate().take_while(|(before, sum)| *before == 0 || *sum <= GROUP_MAX).count()
 }
 
 /// Puts a transaction in line for a shard, or for the one that its recipient names. Its hash, when
@@ -99,16 +114,18 @@ pub(crate) async fn send(
     encoded: Bytes,
 ) -> Result<B256, RpcError> {
     let sends = &context.sends;
-    // One that is longer than all the room has it for itself: it is refused for its length.
+    // Before it takes room from others.
+    check_length(context, &encoded)?;
+    // One that is longer than all the room has it for itself.
     let permits = (encoded.len() / PERMIT_BYTES + 1).min(sends.permits) as u32;
     let permit = sends.room.clone().acquire_many_owned(permits).await;
     let permit = permit.map_err(|_| RpcError::stopping())?;
     let (told, hear) = oneshot::channel();
     put(context, Sent { shard, encoded, told, permit });
     hear.await.unwrap_or_else(|_| {
-        Err(match context.stopping.load(Relaxed) {
+        Err(match context.is_stopping() {
             true => RpcError::stopping(),
-            false => RpcError::internal(&"a worker has panicked"),
+            false => panicked(),
         })
     })
 }
@@ -141,8 +158,7 @@ impl Job {
 
     fn run(mut self) {
         let group = self.context.sends.take();
-        // The panic's words are in the log. Those behind it in line are not to suffer.
-        let _ = catch_unwind(AssertUnwindSafe(|| accept(&self.context, group)));
+        let _ = catch(|| accept(&self.context, group));
         let mut line = self.context.sends.line();
         if line.sent.is_empty() {
             // Under the same lock: whoever comes next starts another.
@@ -179,7 +195,8 @@ fn accept(context: &Context, group: Vec<Sent>) {
             Some(permits) => permits.merge(permit),
             None => permits = Some(permit),
         }
-        let (shard, transaction) = match recover(context, shard, encoded) {
+        let recovered = catch(|| recover(context, shard, encoded));
+        let (shard, transaction) = match recovered.unwrap_or_else(|| Err(panicked())) {
             Ok(recovered) => recovered,
             Err(why) => {
                 let _ = told.send(Err(why));
@@ -195,8 +212,17 @@ fn accept(context: &Context, group: Vec<Sent>) {
         }
     }
     for (shard, all) in by_shard {
-        context.shards.accept_all(shard, all);
+        let _ = catch(|| context.shards.accept_all(shard, all));
     }
+}
+
+/// Runs what may panic: the others of its group are not to suffer. The panic's words are in the log.
+fn catch<R>(run: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
+}
+
+fn panicked() -> RpcError {
+    RpcError::internal(&"a worker has panicked")
 }
 
 fn recover(
@@ -216,4 +242,20 @@ fn recover(
     };
     let transaction = unrecovered.recover().map_err(|why| RpcError::server(why.to_string()))?;
     Ok((shard, transaction.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_one_at_least_and_what_can_be_recovered_soon_at_most() {
+        let group = |permits: &[usize]| super::group(permits.iter().copied());
+        assert_eq!(group(&[]), 0);
+        assert_eq!(group(&[129]), 1);
+        assert_eq!(group(&[129, 1]), 1);
+        assert_eq!(group(&[1, 129, 1]), 1);
+        assert_eq!(group(&[GROUP_MAX - 1, 1, 1]), 2);
+        assert_eq!(group(&[1; 100]), GROUP_MAX);
+    }
 }

@@ -3,14 +3,17 @@
 mod common;
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc,
     },
     time::Duration,
 };
 
-use common::{config, shard, transfer};
+use alloy_primitives::Address;
+use common::{account, config, shard, transfer};
 use kernel::{Runtime, Simulation};
 use shard::{
     Config, Shard, Shards,
@@ -19,10 +22,11 @@ use shard::{
     store::{Change, Epoch, MemoryStore, Replayed, Store, StoreError, Table},
 };
 
-/// What happens to whoever reads a node of the state trie.
+/// What happens to whoever reads a node of the state trie, or an account.
 #[derive(Clone, Debug)]
 enum Trap {
     Panics,
+    PanicsAt(Address),
     Fails(StoreError),
     /// All shards are dropped. Who comes again and again panics.
     Closes(Arc<Mutex<Option<Shards>>>),
@@ -82,12 +86,16 @@ impl Store for Trapped {
         read: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, StoreError> {
         let trap = self.trap.lock().unwrap().clone();
-        if let (Table::TrieNodes, Some(trap)) = (table, trap) {
+        let here = |trap: &Trap| match trap {
+            Trap::PanicsAt(account) => table == Table::Accounts && key.ends_with(&account[..]),
+            _ => table == Table::TrieNodes,
+        };
+        if let Some(trap) = trap.filter(here) {
             let sprung = self.sprung.fetch_add(1, Relaxed);
             match trap {
                 Trap::Closes(_) if sprung > 1_000 => panic!("there is no end to it"),
                 Trap::Closes(shards) => drop(shards.lock().unwrap().take()),
-                Trap::Panics => panic!("the floor is a trap"),
+                Trap::Panics | Trap::PanicsAt(_) => panic!("the floor is a trap"),
                 Trap::Fails(error) => return Err(error),
             }
         }
@@ -196,4 +204,29 @@ fn a_turn_that_outlives_the_store_ends() {
     simulation.run_for(Duration::from_secs(1));
     let sprung = store.sprung.load(Relaxed);
     assert!((1..100).contains(&sprung), "it has read the state {sprung} times");
+}
+
+#[test]
+fn one_of_several_whose_check_panics_takes_none_of_the_others_with_it() {
+    let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+    let (config, store) = (config(), Arc::new(Trapped::default()));
+    let handle = simulation.handle();
+    let shards = Shards::open(&handle, config.clone(), store.clone(), 1_700_000_000).unwrap();
+    store.set(Some(Trap::PanicsAt(account(1))));
+    let (told, hear) = mpsc::channel();
+    let of = |from| {
+        let told = told.clone();
+        let tell = move |result: Result<_, _>| told.send((from, result.is_ok())).unwrap();
+        (transfer(&config, shard(0), from, 0), tell)
+    };
+    let all = vec![of(0), of(1), of(2)];
+    assert!(catch_unwind(AssertUnwindSafe(|| shards.accept_all(shard(0), all))).is_err());
+    simulation.run_for(Duration::from_secs(1));
+    assert_eq!(hear.try_iter().collect::<Vec<_>>(), [(0, true), (2, true)]);
+    assert_eq!(shards.included(), 2);
+
+    store.set(None);
+    shards.accept_all(shard(0), vec![of(1)]);
+    simulation.run_for(Duration::from_secs(1));
+    assert_eq!((hear.try_recv(), shards.included()), (Ok((1, true)), 3));
 }

@@ -35,6 +35,10 @@ impl Store for TimedStore {
         self.time(&self.metrics.syncs, || self.inner.sync())
     }
 
+    fn has_disk(&self) -> bool {
+        self.inner.has_disk()
+    }
+
     fn rotate(&self) -> Result<Epoch, StoreError> {
         self.inner.rotate()
     }

@@ -121,6 +121,31 @@ fn idle_connections_and_websockets_do_not_hold_a_node_up() {
 }
 
 #[test]
+fn who_waits_for_a_receipt_is_told_of_the_end_and_does_not_hold_it_up() {
+    let node = start(|settings| settings.shutdown_deadline = Duration::from_secs(20));
+    // A nonce is missing before it, so it is in no block in half a minute either.
+    let raw = sign(&node.accounts()[0], transfer(&node, MARKET, 7));
+    let hash = alloy_primitives::keccak256(&raw);
+    let body = bare(1, "eth_sendRawTransactionSync", json!([raw, 30_000])).to_string();
+    let length = body.len();
+    let mut waiting = Client::open(node.address());
+    waiting.send(format!(
+        "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}",
+        path(MARKET)
+    ));
+    let waits = |shard: shard::Shard| shard.pool_counts().waiting == 1;
+    while !node.shards().get(MARKET).is_some_and(waits) {
+        thread::yield_now();
+    }
+    let ended = node.shutdown();
+    assert!(ended.clean(), "{ended}");
+    let answer = waiting.answer().json();
+    assert_eq!((&answer["error"]["code"], &answer["error"]["data"]), (&json!(4), &json!(hash)));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the node is shutting down"), "{message}");
+}
+
+#[test]
 fn who_does_not_take_his_answer_is_cut_off_and_that_is_told() {
     let node = start(|settings| {
         settings.shutdown_deadline = Duration::from_secs(4);

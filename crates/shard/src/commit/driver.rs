@@ -17,10 +17,9 @@ use std::{
 use kernel::{Body, Handle, ScheduleError, Step, Timer, Turn};
 
 use super::{Commit, Done, ENOUGH, Next, Refused, Submission, record::Record};
-use crate::config::Durability;
 
 /// A sync that took less is no reason to wait.
-const GATHER_MIN: Duration = Duration::from_micros(50);
+pub(super) const GATHER_MIN: Duration = Duration::from_micros(150);
 /// However long a sync took, what comes next does not wait longer.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 
@@ -147,9 +146,8 @@ impl Drop for Driven<'_> {
 impl Commit {
     /// A step of the thread that appends, and its rest after that. Whether there are more.
     fn append_and_rest(&self) -> bool {
-        let begun = (self.clock)();
         match self.step() {
-            Next::Again => self.gather((self.clock)().saturating_sub(begun)),
+            Next::Again => self.gather(),
             Next::Wait => self.await_submission(None),
             Next::WaitFor(time) => self.await_submission(Some(time)),
             Next::Closed => return false,
@@ -157,15 +155,20 @@ impl Commit {
         true
     }
 
-    /// After a sync, lets more come before the next one, for as long as that sync took. A sync costs
-    /// the same for one transaction as for many, so while they keep coming half of the time is spent
-    /// on syncs and not all of it. After a pause nobody waits.
-    pub(super) fn gather(&self, took: Duration) {
-        if self.durability != Durability::Sync || took < GATHER_MIN {
+    /// After a sync for several, lets more come before the next one, for as long as that sync took. A
+    /// sync costs the same for one transaction as for many, so while they keep coming half of the time
+    /// is spent on syncs and not all of it. After a pause nobody waits, nor does one who is alone: the
+    /// block of a lone transaction comes right after its acceptance.
+    pub(super) fn gather(&self) {
+        let mut state = self.state();
+        // Taken: whatever else a step does, it is followed by no pause.
+        let Some(took) = state.shared_sync.take().filter(|took| *took >= GATHER_MIN) else {
+            return;
+        };
+        if !self.store.has_disk() {
             return;
         }
         let until = (self.clock)() + took.min(GATHER_MAX);
-        let mut state = self.state();
         loop {
             let urgent = state.closing || state.doubted || state.failure.is_some();
             let left = until.saturating_sub((self.clock)());
@@ -177,13 +180,19 @@ impl Commit {
         }
     }
 
-    /// Until something is submitted, or for this long.
+    /// Until something is submitted, or for this long; if the store has failed, until it is reopened.
     pub(super) fn await_submission(&self, time: Option<Duration>) {
         let mut state = self.state();
         // Looked at under the lock: what changed between the step and now is not slept through.
         if self.is_step_due(&state) {
             return;
         }
+        // A fold may have failed since the step. Until the store is reopened no submission is taken,
+        // so none would wake this thread, and it is the one that reopens.
+        let time = match state.failure {
+            Some(_) => Some(self.until_reopening(&state).unwrap_or_default()),
+            None => time,
+        };
         state.idle = true;
         let mut state = match time {
             None => self.submitted.wait(state).unwrap_or_else(PoisonError::into_inner),

@@ -122,6 +122,8 @@ struct State {
     reopen_after: Duration,
     /// When the first of what was appended and not synced was appended.
     unsynced: Option<Duration>,
+    /// How long the last append took, if it was synced for several: for as long others may gather.
+    shared_sync: Option<Duration>,
     /// The store may have failed without a word to us.
     doubted: bool,
     /// The thread that appends sleeps until something is submitted.
@@ -342,14 +344,17 @@ impl Commit {
         let slices: Vec<&[u8]> =
             ends.iter().map(|&end| &bytes[mem::replace(&mut from, end)..end]).collect();
         let sync = self.durability == Durability::Sync;
+        let begun = (self.clock)();
         match self.store.append(&slices, sync) {
             Ok(()) => {}
             // Nothing was written. Whoever it is, the others need not suffer for it.
             Err(error @ StoreError::TooLong { .. }) => return self.append_apart(error, batch),
             Err(error) => return self.failed(error, batch),
         }
+        let took = (self.clock)().saturating_sub(begun);
         let (epoch, filled) = self.store.current();
         let mut state = self.state();
+        state.shared_sync = (sync && batch.len() > 1).then_some(took);
         state.counts.commits += 1;
         state.counts.records += slices.len() as u64;
         if state.folding.is_none() {

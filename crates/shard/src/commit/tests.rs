@@ -1,12 +1,15 @@
-//! Is a failure ever slept through, is the back-off kept, and what is begun while it closes?
+//! Is a failure ever slept through, is the back-off kept, what is begun while it closes, and after
+//! what does it pause?
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use alloy_primitives::{Address, U256};
 
-use super::{reopen::REOPEN_FIRST, *};
+use super::{driver::GATHER_MIN, reopen::REOPEN_FIRST, *};
 use crate::{
     commit::record::{ShardIndex, What},
     disk::{Fails, SimDisk},
-    store::{DiskStore, Options},
+    store::{DiskStore, MemoryStore, Options},
 };
 
 struct Nothing;
@@ -28,7 +31,10 @@ fn commit(disk: &SimDisk) -> Commit {
 
 fn commit_with(disk: &SimDisk, durability: Durability) -> Commit {
     let options = Options { salt: 1, ..Options::default() };
-    let store = Arc::new(DiskStore::open(Arc::new(disk.clone()), options).unwrap());
+    commit_to(Arc::new(DiskStore::open(Arc::new(disk.clone()), options).unwrap()), durability)
+}
+
+fn commit_to(store: Arc<dyn Store>, durability: Durability) -> Commit {
     let (folded, clock) = (Box::new(|_| {}), Box::new(|| Duration::ZERO));
     let cuts = Box::new(|_| Vec::new());
     Commit::new(store, durability, 1, Arc::new(Nothing), folded, cuts, clock)
@@ -157,16 +163,68 @@ fn a_sync_is_not_put_off_when_enough_waits_or_when_it_closes() {
     let long = Duration::from_secs(1);
     let full = commit(&SimDisk::new(1));
     (0..ENOUGH).for_each(|_| submit(&full));
-    full.gather(long);
+    full.state().shared_sync = Some(long);
+    full.gather();
     assert_eq!(full.step(), Next::Again);
     assert_eq!(full.counts().records, ENOUGH as u64);
 
     let closing = commit(&SimDisk::new(2));
     submit(&closing);
     closing.close();
-    closing.gather(long);
+    closing.state().shared_sync = Some(long);
+    closing.gather();
     assert_eq!(closing.step(), Next::Again);
     assert_eq!(closing.step(), Next::Closed);
+}
+
+#[test]
+fn only_a_sync_that_several_have_shared_is_followed_by_a_pause() {
+    let mut commit = commit(&SimDisk::new(1));
+    commit.checkpoint_bytes = u64::MAX;
+    // Whoever looks at this clock takes time: an append has taken one look.
+    let looks = AtomicU32::new(0);
+    commit.clock = Box::new(move || GATHER_MIN * looks.fetch_add(1, Relaxed));
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.state().shared_sync, None, "a lone one's block would come late");
+    (0..2).for_each(|_| submit(&commit));
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.state().shared_sync, Some(GATHER_MIN));
+    commit.gather();
+    commit.doubt();
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.state().shared_sync, None, "nothing was appended");
+}
+
+#[test]
+fn where_there_is_no_disk_or_a_sync_is_short_nobody_waits_for_others() {
+    // The clock of these stands still: a pause would have no end.
+    let memory = commit_to(Arc::new(MemoryStore::new()), Durability::Sync);
+    memory.state().shared_sync = Some(Duration::from_secs(1));
+    memory.gather();
+
+    let quick = commit(&SimDisk::new(1));
+    quick.state().shared_sync = Some(GATHER_MIN - Duration::from_nanos(1));
+    quick.gather();
+}
+
+#[test]
+fn a_fold_that_fails_between_a_step_and_its_sleep_is_slept_off_and_not_for_ever() {
+    let disk = SimDisk::new(1);
+    let commit = commit(&disk);
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+    assert_eq!(commit.step(), Next::Wait);
+    // The other thread fails, for the second time: this one has to wait before it reopens.
+    commit.state().reopen_after = REOPEN_FIRST;
+    disk.fail_after(0, Fails::Once);
+    assert_eq!(commit.fold(), Next::Again);
+    assert!(!commit.is_step_due(&commit.state()));
+    // No submission is taken, so nobody wakes it. However it rests, it ends by itself.
+    for time in [None, Some(Duration::MAX)] {
+        commit.await_submission(time);
+        assert_eq!(commit.step(), Next::WaitFor(REOPEN_FIRST));
+    }
 }
 
 #[test]

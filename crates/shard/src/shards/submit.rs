@@ -9,6 +9,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, MutexGuard, atomic::Ordering::SeqCst},
     time::Duration,
 };
@@ -176,6 +177,10 @@ impl Shards {
     /// assert_eq!(all.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, true]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    /// If the check of one of them panics: that one is told nothing, and nothing changes for the
+    /// others.
     pub fn accept_all<T>(&self, shard: Address, transactions: Vec<(SharedTransaction, T)>)
     where
         T: FnOnce(Result<B256, SubmitError>) + Send + 'static,
@@ -202,18 +207,30 @@ impl Shards {
     {
         let now = self.core.runtime.now();
         let (mut submissions, mut refused) = (Vec::new(), Vec::new());
+        let mut panicked = Vec::new();
         let mut pool = inner.pool();
         for (transaction, tell) in transactions {
-            // Under the lock: who closes waits for it.
-            let accepted =
-                self.check_open().and_then(|()| inner.accept(&mut pool, &transaction, now));
+            // The others are not to suffer: those before it are in the pool, and must be in the log.
+            let accepted = catch_unwind(AssertUnwindSafe(|| {
+                // Under the lock: who closes waits for it.
+                self.check_open()?;
+                inner.accept(&mut pool, &transaction, now)
+            }));
             match accepted {
-                Ok(accepted) => submissions.push(accepted.submission(inner, transaction, tell)),
-                Err(why) => refused.push((tell, why)),
+                Ok(Ok(accepted)) => submissions.push(accepted.submission(inner, transaction, tell)),
+                Ok(Err(why)) => refused.push((tell, why)),
+                Err(panic) => panicked.push((panic, tell)),
             }
         }
-        self.enqueue(inner, pool, submissions);
+        if submissions.is_empty() {
+            drop(pool);
+        } else {
+            self.enqueue(inner, pool, submissions);
+        }
         refused.into_iter().for_each(|(tell, why)| tell(Err(why)));
+        if let Some((panic, _)) = panicked.into_iter().next() {
+            resume_unwind(panic);
+        }
     }
 
     /// Hands what was put into the pool to the committer, and wakes the shard.

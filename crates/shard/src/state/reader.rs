@@ -13,6 +13,9 @@ use crate::{block::Account, execute::BlockContext, state::StateReader, store::St
 /// Codes that a thread keeps ready to run. Most calls are of few contracts.
 const CODES_MAX: usize = 64;
 
+/// Longer ones are not kept: a chain may allow codes of any length, and each thread has its own.
+const CODE_BYTES_MAX: usize = 48 << 10;
+
 thread_local! {
     /// Code that was run lately on this thread, by its hash, which stands for it in every shard and
     /// block. To find the jumps in it took longer than a call of a token.
@@ -35,8 +38,11 @@ impl Lately {
         Some(code.clone())
     }
 
-    /// Keeps one more, in place of that which was not used for the longest time.
+    /// Keeps one more, in place of that which was not used for the longest time, unless it is long.
     fn keep(&mut self, hash: B256, code: Bytecode) {
+        if code.original_byte_slice().len() > CODE_BYTES_MAX {
+            return;
+        }
         if self.codes.len() >= CODES_MAX {
             let oldest =
                 self.codes.iter().min_by_key(|(_, (_, used))| *used).map(|(hash, _)| *hash);
@@ -141,6 +147,16 @@ mod tests {
         assert_eq!(lately.get(before[1].0), None, "it was the oldest");
         for (hash, code) in all.iter().filter(|(hash, _)| *hash != before[1].0) {
             assert_eq!(lately.get(*hash).as_ref(), Some(code));
+        }
+    }
+
+    #[test]
+    fn a_long_code_is_not_kept() {
+        let mut lately = Lately::default();
+        for (bytes, kept) in [(CODE_BYTES_MAX, true), (CODE_BYTES_MAX + 1, false)] {
+            let hash = B256::from(U256::from(bytes));
+            lately.keep(hash, bytecode(vec![0; bytes].into()));
+            assert_eq!(lately.get(hash).is_some(), kept);
         }
     }
 }

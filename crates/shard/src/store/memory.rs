@@ -110,6 +110,10 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    fn has_disk(&self) -> bool {
+        false
+    }
+
     fn rotate(&self) -> Result<Epoch, StoreError> {
         let mut log = self.log();
         let before_was_folded = log.folded.next() >= log.epoch;

@@ -146,6 +146,11 @@ pub trait Store: Send + Sync + 'static {
     /// All that was appended so far is on disk when it returns.
     fn sync(&self) -> Result<(), StoreError>;
 
+    /// Whether there is a disk, so that it pays to sync for several at once.
+    fn has_disk(&self) -> bool {
+        true
+    }
+
     /// Begins the next epoch: later records are in the next log, and all that was appended before
     /// is on disk.
     ///

@@ -13,7 +13,7 @@ use shard::{
     pool::Refusal,
     shard::TransactionStatus,
     shards::{Acknowledgement, SubmitError},
-    transaction::Unrecovered,
+    transaction::{Malformed, Unrecovered},
 };
 
 use super::convert::{self, Place as InBlock};
@@ -83,14 +83,17 @@ async fn send_and_wait(mut call: Call) -> Result<Answer, RpcError> {
     call.args.end()?;
     let timeout = timeout.map_or(WAIT, Milliseconds::get).min(WAIT_MAX);
     let hash = sends::send(&call.context, Some(address), encoded).await?;
-    let waiting = receipt(&call.context, address, hash);
-    tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
-        let message = format!(
-            "the transaction was added to the pool and was not in a block after {} ms",
-            timeout.as_millis()
-        );
-        Err(RpcError { code: TIMED_OUT, message, data: Some(hash.into()) })
-    })
+    let why = tokio::select! {
+        biased;
+        receipt = receipt(&call.context, address, hash) => return receipt,
+        // Those who wait must not hold up the end.
+        () = call.context.stopped() => "the node is shutting down".to_owned(),
+        () = tokio::time::sleep(timeout) => {
+            format!("was not in a block after {} ms", timeout.as_millis())
+        }
+    };
+    let message = format!("the transaction was added to the pool and {why}");
+    Err(RpcError { code: TIMED_OUT, message, data: Some(hash.into()) })
 }
 
 /// A time, as tools write it.
@@ -139,7 +142,17 @@ async fn receipt(context: &Context, address: Address, hash: B256) -> Result<Answ
 /// Reads a transaction as it was sent.
 pub(crate) fn decode(context: &Context, encoded: Bytes) -> Result<Unrecovered, RpcError> {
     let bytes_max = context.settings.shards.pool.transaction_bytes_max;
-    Unrecovered::decode(encoded, bytes_max).map_err(|why| RpcError::server(why.to_string()))
+    Unrecovered::decode(encoded, bytes_max).map_err(malformed)
+}
+
+/// The same for its length alone, which costs nothing.
+pub(crate) fn check_length(context: &Context, encoded: &Bytes) -> Result<(), RpcError> {
+    let (bytes, bytes_max) = (encoded.len(), context.settings.shards.pool.transaction_bytes_max);
+    if bytes > bytes_max { Err(malformed(Malformed::TooLong { bytes, bytes_max })) } else { Ok(()) }
+}
+
+fn malformed(why: Malformed) -> RpcError {
+    RpcError::server(why.to_string())
 }
 
 /// Finds out who sent it and puts it into the pool. On a worker.
