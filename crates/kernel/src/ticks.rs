@@ -10,7 +10,10 @@
 //! 2. It is that of the runtime's clock to within some tens of nanoseconds: an anchor is trusted for
 //!    [`TRUST`] only. Where the counter jumps, or the thread was off its core between the two
 //!    readings, the clock itself is asked.
-//! 3. Where there is no such counter, or it changes its pace with the processor's, or time is
+//! 3. A pace is trusted if the one learnt before it was much the same. A machine that slept has counted
+//!    on while its clock stood still, and a counter may be set back: such a pace would stop the clock
+//!    or make it race. Until two in a row agree, the clock is asked.
+//! 4. Where there is no such counter, or it changes its pace with the processor's, or time is
 //!    virtual, every question goes to the clock.
 
 use std::cell::Cell;
@@ -23,6 +26,11 @@ const TRUST: Nanos = 1_000_000;
 const BASE: Nanos = 10_000_000;
 /// Readings of the counter around one of the clock that are further apart tell nothing.
 const APART_MAX: u64 = 1_000;
+/// Paces that counters may have, of 10 GHz and of 0.1 GHz: nanoseconds per tick, times 2^32.
+const PACE_MIN: u64 = (1 << 32) / 10;
+const PACE_MAX: u64 = 10 << 32;
+/// Two paces agree if they differ by less than this part of the one before.
+const AGREE: u64 = 64;
 
 /// A moment, by both.
 #[derive(Clone, Copy, Default)]
@@ -38,7 +46,7 @@ pub(crate) struct Ticks {
     anchor: Cell<Anchor>,
     /// So many ticks after the anchor it is trusted.
     trust: Cell<u64>,
-    /// Nanoseconds per tick, times 2^32.
+    /// Nanoseconds per tick, times 2^32, as it was learnt last; 0: that made no sense.
     pace: Cell<u64>,
     /// The anchor that the next pace is reckoned from.
     base: Cell<Anchor>,
@@ -105,19 +113,24 @@ impl Ticks {
         self.never_back(nanos)
     }
 
-    /// How long a tick is, from two anchors.
+    /// How long a tick is, from two anchors. It is trusted if it agrees with what was learnt before.
     fn learn(&self, from: Anchor, to: Anchor) {
-        let ticks = u128::from(to.ticks.wrapping_sub(from.ticks)).max(1);
-        let pace = (u128::from(to.nanos - from.nanos) << 32) / ticks;
-        let trust = (u128::from(TRUST) << 32) / pace.max(1);
-        match (u64::try_from(trust), u64::try_from(pace)) {
-            (Ok(trust), Ok(pace)) => {
-                self.pace.set(pace);
-                self.trust.set(trust);
-            }
-            _ => self.trust.set(0),
-        }
+        let before = self.pace.replace(pace(from, to).unwrap_or(0));
+        let pace = self.pace.get();
+        let agrees = pace != 0 && pace.abs_diff(before) < before / AGREE;
+        self.trust.set(if agrees {
+            ((u128::from(TRUST) << 32) / u128::from(pace)) as u64
+        } else {
+            0
+        });
     }
+}
+
+/// How long a tick is, from two anchors, if that is possible.
+fn pace(from: Anchor, to: Anchor) -> Option<u64> {
+    let ticks = to.ticks.checked_sub(from.ticks)?;
+    let pace = (u128::from(to.nanos.checked_sub(from.nanos)?) << 32).checked_div(ticks.into())?;
+    u64::try_from(pace).ok().filter(|pace| (PACE_MIN..=PACE_MAX).contains(pace))
 }
 
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
@@ -186,13 +199,17 @@ mod tests {
         assert_eq!(ticks.now(&clock), later);
     }
 
+    /// Anchors at three ticks per nanosecond, as far apart as a pace is learnt from.
+    fn anchor(number: u64) -> Anchor {
+        Anchor { ticks: 1_000 + 3 * BASE * number, nanos: 100 + BASE * number }
+    }
+
     #[test]
     fn pace_is_that_of_two_anchors_and_trust_a_millisecond_of_it() {
         let ticks = Ticks::new(&Clock::real());
-        // Three ticks per nanosecond, from just before the counter begins again.
-        let from = Anchor { ticks: u64::MAX - 4, nanos: 100 };
-        let to = Anchor { ticks: 3 * BASE - 5, nanos: 100 + BASE };
-        ticks.learn(from, to);
+        ticks.learn(anchor(0), anchor(1));
+        assert_eq!(ticks.trust.get(), 0, "nothing agrees with it yet");
+        ticks.learn(anchor(1), anchor(2));
         assert_eq!(ticks.trust.get() / 1000, 3 * TRUST / 1000);
         assert_eq!((ticks.pace.get() * 3) >> 22, (1 << 32 >> 22) - 1);
     }
@@ -201,7 +218,58 @@ mod tests {
     fn counter_that_stands_still_is_not_trusted() {
         let ticks = Ticks::new(&Clock::real());
         let same = |nanos| Anchor { ticks: 7, nanos };
-        ticks.learn(same(0), same(BASE));
-        assert_eq!(ticks.trust.get(), 0);
+        for number in 0..3 {
+            ticks.learn(same(BASE * number), same(BASE * (number + 1)));
+            assert_eq!(ticks.trust.get(), 0);
+        }
+    }
+
+    /// The counter of a machine that slept, one that is a little off, and one that was set back.
+    #[test]
+    fn counter_that_jumped_is_trusted_again_when_two_paces_agree() {
+        let hour = 3 * 3_600_000_000_000;
+        let jumps: [fn(u64, u64) -> u64; 3] = [
+            |ticks, hour| ticks + hour,
+            |ticks, _| ticks + 3 * BASE / 32,
+            |ticks, _| ticks - 3 * BASE - 500,
+        ];
+        for jump in jumps {
+            let ticks = Ticks::new(&Clock::real());
+            ticks.learn(anchor(0), anchor(1));
+            ticks.learn(anchor(1), anchor(2));
+            let trusted = ticks.trust.get();
+            assert_ne!(trusted, 0);
+            let after = |number| {
+                let Anchor { ticks, nanos } = anchor(number);
+                Anchor { ticks: jump(ticks, hour), nanos }
+            };
+            ticks.learn(anchor(2), after(3));
+            assert_eq!(ticks.trust.get(), 0, "it has jumped");
+            ticks.learn(after(3), after(4));
+            assert_eq!(ticks.trust.get(), 0, "the one before made no sense");
+            ticks.learn(after(4), after(5));
+            assert_eq!(ticks.trust.get(), trusted);
+        }
+    }
+
+    #[test]
+    fn time_goes_on_whatever_the_counter_has_done() {
+        let clock = Clock::real();
+        let hour = 3 * 3_600_000_000_000;
+        // Since the last anchor it went on for an hour, or was set back by one.
+        for jump in [u64::wrapping_sub, u64::wrapping_add] {
+            let ticks = Ticks { counts: true, ..Ticks::new(&clock) };
+            let then = Anchor { ticks: jump(counter::read(), hour), nanos: 0 };
+            ticks.anchor.set(then);
+            ticks.base.set(then);
+            ticks.pace.set((1 << 32) / 3);
+            ticks.trust.set(3 * TRUST);
+            while clock.now() < BASE {}
+            for _ in 0..3 {
+                let before = clock.now();
+                assert!(ticks.now(&clock) >= before);
+            }
+            assert_eq!(ticks.trust.get(), 0, "the clock is asked until paces agree");
+        }
     }
 }

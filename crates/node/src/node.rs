@@ -94,8 +94,8 @@ impl Node {
             now,
         );
         let shards = shards.map_err(StartError::Shards)?;
-        let timeline =
-            Timeline::new(runtimes.shards.handle().clone(), runtimes.queries.handle().clone());
+        let (workers, queries) = (runtimes.shards.handle(), runtimes.queries.handle());
+        let timeline = Timeline::new(workers.clone(), queries.clone(), settings.timeline);
         let recording = settings.timeline.then(|| timeline.record());
         let context = Arc::new(Context {
             shards,

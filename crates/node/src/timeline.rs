@@ -2,7 +2,8 @@
 //!
 //! They are on while somebody holds a [`Recording`]: a viewer of the dashboard, whoever asked at
 //! `/admin/timeline`, or the node itself from its start to its end. The rings are bounded; what they
-//! no longer hold is counted, and said.
+//! no longer hold is counted, and said. When the last one lets go, their memory is given back; only
+//! what a node has recorded from its start can be read after that.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -23,6 +24,8 @@ pub struct Timeline {
     runtimes: [(&'static str, Handle); 2],
     /// How many want them on.
     holders: Arc<Mutex<usize>>,
+    /// Whether what was recorded stays when nobody wants them on any more.
+    stays: bool,
 }
 
 /// The recorders are on while it is there.
@@ -30,8 +33,15 @@ pub struct Timeline {
 pub(crate) struct Recording(Timeline);
 
 impl Timeline {
-    pub(crate) fn new(shards: Handle, queries: Handle) -> Timeline {
-        Timeline { runtimes: [("shards", shards), ("queries", queries)], holders: Arc::default() }
+    pub(crate) fn new(shards: Handle, queries: Handle, stays: bool) -> Timeline {
+        let runtimes = [("shards", shards), ("queries", queries)];
+        Timeline { runtimes, holders: Arc::default(), stays }
+    }
+
+    /// The same as [`record`](Timeline::record) for who must not wait: the memory for it may be not
+    /// there yet. `None`: there is not enough.
+    pub(crate) async fn record_aside(self) -> Option<Recording> {
+        tokio::task::spawn_blocking(move || self.record()).await.ok()
     }
 
     /// Switches the recorders on, until the last one who wants them lets go.
@@ -45,6 +55,9 @@ impl Timeline {
         change(&mut holders);
         for (_, runtime) in &self.runtimes {
             runtime.record(*holders > 0);
+            if *holders == 0 && !self.stays {
+                runtime.forget_recording();
+            }
         }
     }
 
@@ -77,7 +90,7 @@ mod tests {
     #[test]
     fn the_recorders_are_on_while_somebody_wants_them() {
         let [shards, queries] = [0, 1].map(|_| Runtime::builder().workers(1).build().unwrap());
-        let timeline = Timeline::new(shards.handle().clone(), queries.handle().clone());
+        let timeline = Timeline::new(shards.handle().clone(), queries.handle().clone(), false);
         let is_on = || [&shards, &queries].map(|runtime| runtime.is_recording());
         assert_eq!(is_on(), [false, false]);
         let first = timeline.record();
@@ -86,5 +99,17 @@ mod tests {
         assert_eq!(is_on(), [true, true]);
         drop(second);
         assert_eq!(is_on(), [false, false]);
+    }
+
+    #[test]
+    fn what_was_recorded_stays_only_if_it_is_to_be_read_later() {
+        for stays in [false, true] {
+            let [shards, queries] = [0, 1].map(|_| Runtime::builder().workers(1).build().unwrap());
+            let timeline = Timeline::new(shards.handle().clone(), queries.handle().clone(), stays);
+            let recording = timeline.record();
+            shards.compute(|_| ()).unwrap().join().unwrap();
+            drop(recording);
+            assert_eq!(!timeline.recordings()[0].1.events.is_empty(), stays);
+        }
     }
 }

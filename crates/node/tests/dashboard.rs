@@ -151,6 +151,20 @@ fn what_waits_for_a_nonce_is_in_the_state_at_once() {
     assert_eq!((&state["node"]["pooled"], &state["entries"][0]["waiting"]), (&json!(1), &json!(1)));
 }
 
+/// To ask looks at all shards, and anybody may ask.
+#[test]
+fn who_asks_for_the_state_again_and_again_gets_the_same_for_a_while() {
+    let node = start(|_| {});
+    let mut client = Client::open(node.address());
+    let mut ask = || client.request("GET /dashboard/state", &[], "").body;
+    let mut last = ask();
+    let mut is_known = |now: &String| std::mem::replace(&mut last, now.clone()) == *now;
+    assert!((0..1_000).any(|_| is_known(&ask())), "each one is new");
+    pay(&node, MARKET, 0);
+    let transactions = || get(&node, "/dashboard/state").json()["node"]["transactions"].clone();
+    while transactions() != 1 {}
+}
+
 #[test]
 fn a_viewer_sees_all_and_then_each_block_as_it_is_committed() {
     let node = start(|_| {});
@@ -294,6 +308,11 @@ fn strangers_and_their_pages_may_not_look() {
     assert_eq!(upgrade("origin: null"), 403);
     assert_eq!(upgrade("host: evil.example"), 403);
     assert_eq!(upgrade("origin: http://localhost"), 101);
+    let image = ["sec-fetch-site: cross-site", "sec-fetch-mode: no-cors", "sec-fetch-dest: image"];
+    for path in ["/dashboard/state", "/admin/timeline"] {
+        let line = format!("GET {path}");
+        assert_eq!(Client::open(node.address()).request(&line, &image, "").status, 403);
+    }
     for path in ["/dashboard/", "/dashboard/state"] {
         let line = format!("GET {path}");
         let mut client = Client::open(node.address());
@@ -392,6 +411,9 @@ fn a_timeline_is_recorded_on_demand() {
         assert_eq!(answer.status, 400, "{odd}");
         assert!(answer.body.contains("from 1 to 60"), "{answer:?}");
     }
+    let look = node.ask(Request::head("/admin/timeline?seconds=60").body(Bytes::new()).unwrap());
+    assert_eq!(look.status().as_u16(), 405);
+    assert_eq!(look.headers()["allow"], "GET, OPTIONS");
     let trace = thread::scope(|scope| {
         let trace = scope.spawn(|| get(&node, "/admin/timeline?seconds=1"));
         let mut nonce = 0;

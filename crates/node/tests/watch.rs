@@ -42,6 +42,8 @@ fn its_state_is_a_snapshot_in_which_names_are_text() {
     assert_eq!((seen.program.as_str(), seen.entries[0].name.as_str()), ("shop", EVIL));
     assert_eq!(client.request("GET /dashboard/", &[], "").status, 404);
     assert_eq!(client.request("GET /dashboard/state", &["host: evil.example"], "").status, 403);
+    let image = ["sec-fetch-site: cross-site", "sec-fetch-mode: no-cors", "sec-fetch-dest: image"];
+    assert_eq!(client.request("GET /dashboard/state", &image, "").status, 403);
 }
 
 #[test]

@@ -213,6 +213,14 @@ fn of_a_histogram_only_what_is_new_is_recorded() {
 }
 
 #[test]
+fn histogram_that_is_gone_is_forgotten() {
+    let mut publisher = Publisher::new();
+    assert_eq!(recorded(&mut publisher, [3, 0, 0]), [3, 0, 0]);
+    publisher.publish_to(&DebuggingRecorder::new(), &Samples::new());
+    assert_eq!(recorded(&mut publisher, [4, 0, 0]), [4, 0, 0], "it is another one");
+}
+
+#[test]
 fn of_very_many_values_a_few_stand_for_all_and_rare_ones_stay() {
     let mut publisher = Publisher::new();
     let [first, _, others] = recorded(&mut publisher, [900_000_000, 100_000_000, 1]);

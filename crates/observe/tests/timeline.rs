@@ -142,6 +142,26 @@ fn trace_of_nothing_is_a_trace() {
     assert!(check(&[("idle", &simulation.recording())]).tracks.is_empty());
 }
 
+/// Two workers may see the same moment, and then the recording has them in any order.
+#[test]
+fn arrow_starts_before_it_ends_also_at_the_same_moment() {
+    let mut simulation = Runtime::builder().workers(1).record(1000).simulate(0).unwrap();
+    simulation.submit(|turn| turn.spend(10)).unwrap();
+    simulation.run();
+    let mut recording = simulation.recording();
+    let kinds = |recording: &Recording| [0, 1].map(|place| recording.events[place].kind);
+    assert_eq!(kinds(&recording), [EventKind::Wake, EventKind::Run]);
+    assert_eq!(recording.events[0].at, recording.events[1].at);
+    for _ in 0..2 {
+        let trace = check(&[("simulation", &recording)]);
+        let events = trace.whole["traceEvents"].as_array().unwrap();
+        let ends: Vec<&str> = events.iter().filter_map(|event| event["ph"].as_str()).collect();
+        let ends: Vec<&&str> = ends.iter().filter(|phase| ["s", "f"].contains(phase)).collect();
+        assert_eq!(ends, [&"s", &"f"]);
+        recording.events.swap(0, 1);
+    }
+}
+
 /// Names are anybody's text.
 #[test]
 fn names_with_control_characters_quotes_and_markup_come_back_as_they_were() {

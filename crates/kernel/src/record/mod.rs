@@ -13,7 +13,9 @@
 //! 1. A turn whose beginning was recorded records its end, be the recorder off by then; and one
 //!    whose beginning was not, none. A reader leaves out the ends of turns that began in an earlier
 //!    recording. So it finds turns properly nested per worker, but for those whose beginning no longer
-//!    fitted, and those that have not ended yet.
+//!    fitted, and those that have not ended yet. Who asks for what happened since some time gets the
+//!    beginnings of turns that were under way by then, if they are among the [`LOOK_BACK`] events
+//!    before it: it does not read all that came before.
 //! 2. The times of a worker's events never go back (on real threads). A simulated turn writes its end
 //!    before what it does meanwhile takes effect; there events are numbered over all rings.
 //! 3. The time of a wake is that which the turn it leads to says about itself (`since`), and that turn
@@ -47,6 +49,9 @@ pub(crate) const EVENTS_DEFAULT: usize = 65_536;
 
 /// So many events are copied at a time.
 const CHUNK: u64 = 1024;
+
+/// So many events before those that are asked for are searched for turns that were under way.
+const LOOK_BACK: u64 = 4 * CHUNK;
 
 /// Memory for so many events per ring is touched before it is needed: the system hands it out
 /// page by page, which would be paid for by turns.
@@ -163,13 +168,37 @@ impl Ring {
         self.notes[(number % self.capacity as u64) as usize]
     }
 
+    /// Where to begin to read what happened since then: a little before, if times never go back here.
+    fn begin(&self, since: Nanos) -> u64 {
+        let (mut from, mut to) = (self.oldest(), self.next);
+        while from < to {
+            let middle = from.midpoint(to);
+            if self.note(middle).at < since {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        let begin = from.saturating_sub(LOOK_BACK);
+        if begin > self.oldest() { begin } else { self.first }
+    }
+
     /// Brings the memory here.
     fn touch(&mut self) {
         let room = self.capacity.min(TOUCHED_MAX);
-        if self.next == 0 && self.notes.capacity() < room {
-            // Numbers begin with 0, so what lies there is written over before it is read.
+        if self.notes.len() < room {
+            // The ring has not been full, so what lies there is written over before it is read.
             self.notes.resize(room, Note::new(0, EventKind::Spawn, None));
         }
+    }
+
+    /// Gives the memory back. Numbers go on, from one that belongs to the first place: who reads
+    /// meanwhile sees that what it had in mind is gone.
+    fn forget(&mut self) {
+        self.notes = Vec::new();
+        self.next = self.next.next_multiple_of(self.capacity as u64);
+        self.first = self.next;
+        self.place = 0;
     }
 }
 
@@ -214,6 +243,18 @@ impl Recorder {
             }
         }
         self.on.store(on, Relaxed);
+    }
+
+    /// Gives back the memory of what was recorded, unless it is on.
+    pub(crate) fn forget(&self) {
+        let _one = self.switching.lock();
+        if self.is_on() {
+            return;
+        }
+        self.names.lock().clear();
+        for ring in &self.rings {
+            ring.lock().forget();
+        }
     }
 
     /// Writes an event of `worker`, or of a thread that is none.
@@ -295,8 +336,10 @@ impl Recorder {
         let mut dropped = 0;
         for (worker, ring) in self.rings.iter().enumerate() {
             let worker = (worker < self.rings.len() - 1).then_some(WorkerId(worker));
-            let (notes, missing) = copy(ring, || ());
-            dropped += part(&notes, missing, since, |note| {
+            // In a simulation times go back.
+            let begin = if self.numbers.is_some() { 0 } else { since };
+            let copied = copy(ring, begin, || ());
+            dropped += part(&copied, since, |note| {
                 all.push((note.at, note.number, note.event(worker)));
             });
         }
@@ -312,12 +355,22 @@ impl Recorder {
     }
 }
 
-/// Copies what is in a ring, some at a time, and says how many events are missing before that. What is
-/// overwritten meanwhile would leave a gap, so all that came before a gap is left out.
-fn copy(ring: &Mutex<Ring>, mut between: impl FnMut()) -> (Vec<Note>, u64) {
-    let (mut at, end) = {
+/// What was in a ring.
+struct Copied {
+    notes: Vec<Note>,
+    /// How many events before these are missing.
+    dropped: u64,
+    /// What came before these was not asked for.
+    skipped: bool,
+}
+
+/// Copies what is in a ring since then and a little before, some at a time. What is overwritten
+/// meanwhile would leave a gap, so all that came before a gap is left out.
+fn copy(ring: &Mutex<Ring>, since: Nanos, mut between: impl FnMut()) -> Copied {
+    let (mut at, end, skipped) = {
         let ring = ring.lock();
-        (ring.first, ring.next)
+        let begin = ring.begin(since);
+        (begin, ring.next, begin > ring.first)
     };
     let (mut notes, mut dropped) = (Vec::new(), 0);
     while at < end {
@@ -335,12 +388,13 @@ fn copy(ring: &Mutex<Ring>, mut between: impl FnMut()) -> (Vec<Note>, u64) {
         }
         between();
     }
-    (notes, dropped)
+    Copied { notes, dropped, skipped }
 }
 
 /// Leaves what is asked for: what happened since then, and the beginnings of turns that had not ended
 /// by then. Returns how many of these may be missing.
-fn part(notes: &[Note], dropped: u64, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
+fn part(copied: &Copied, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
+    let Copied { notes, dropped, skipped } = copied;
     // Turns that have not ended as far as we have come.
     let mut open: Vec<&Note> = Vec::new();
     let mut whole = false;
@@ -351,7 +405,7 @@ fn part(notes: &[Note], dropped: u64, since: Nanos, mut take: impl FnMut(&Note))
             match open.pop() {
                 Some(begun) if begun.at < since && note.at >= since => take(begun),
                 // Its beginning is in an earlier recording.
-                None if dropped == 0 => continue,
+                None if *dropped == 0 && !skipped => continue,
                 _ => {}
             }
         }
@@ -363,7 +417,7 @@ fn part(notes: &[Note], dropped: u64, since: Nanos, mut take: impl FnMut(&Note))
         }
     }
     open.into_iter().filter(|begun| begun.at < since).for_each(take);
-    if whole { 0 } else { dropped }
+    if whole { 0 } else { *dropped }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

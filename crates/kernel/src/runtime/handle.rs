@@ -453,6 +453,22 @@ impl Handle {
         self.shared.recorder.switch(on);
     }
 
+    /// Gives back the memory of what was recorded. While the recorder is on, nothing happens.
+    ///
+    /// ```
+    /// let runtime = kernel::Runtime::builder().workers(1).build()?;
+    /// runtime.record(true);
+    /// runtime.compute(|_| ())?.join()?;
+    /// runtime.record(false);
+    /// assert!(!runtime.recording().events.is_empty());
+    /// runtime.forget_recording();
+    /// assert!(runtime.recording().events.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn forget_recording(&self) {
+        self.shared.recorder.forget();
+    }
+
     /// Whether the recorder is on.
     pub fn is_recording(&self) -> bool {
         self.shared.recorder.is_on()
@@ -479,7 +495,8 @@ impl Handle {
     }
 
     /// What was recorded from `since` on, as [`now`](Handle::now) tells the time: for those who look
-    /// again and again. Turns that had not ended by then are there with their beginning.
+    /// again and again. Turns that had not ended by then are there with their beginning, unless they
+    /// have done thousands of things since.
     pub fn recording_since(&self, since: Duration) -> Recording {
         self.shared.recording(world::nanos(since))
     }

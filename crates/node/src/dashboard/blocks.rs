@@ -17,7 +17,7 @@ const HASHES_MAX: usize = 5;
 #[derive(Default)]
 pub(super) struct Blocks {
     /// The oldest first, each with its number among all of them.
-    newest: VecDeque<(u64, BlockEvent)>,
+    newest: VecDeque<(u64, Shown)>,
     /// How many there were, those that are forgotten among them.
     count: u64,
 }
@@ -69,7 +69,12 @@ impl Blocks {
             self.newest.pop_front();
         }
         self.count += 1;
-        self.newest.push_back((self.count, block.clone()));
+        self.newest.push_back((self.count, block.into()));
+    }
+
+    /// Nobody looks any more.
+    pub(super) fn forget(&mut self) {
+        self.newest = VecDeque::new();
     }
 
     /// There were so many that nobody has seen.
@@ -83,10 +88,10 @@ impl Blocks {
     }
 
     /// Those after so many, the newest first, and how many are left out.
-    pub(super) fn since(&self, known: u64) -> (Vec<Shown>, u64) {
+    pub(super) fn since(&self, known: u64) -> (Vec<&Shown>, u64) {
         let new = self.newest.iter().rev().take_while(|(number, _)| *number > known);
-        let shown: Vec<Shown> = new.map(|(_, block)| Shown::from(block)).collect();
-        let left_out = self.count - known - shown.len() as u64;
+        let shown: Vec<&Shown> = new.map(|(_, block)| block).collect();
+        let left_out = self.count.saturating_sub(known).saturating_sub(shown.len() as u64);
         (shown, left_out)
     }
 }
@@ -123,7 +128,7 @@ mod tests {
         BlockEvent { shard: Address::ZERO, block: Arc::new(block) }
     }
 
-    fn numbers(shown: &[Shown]) -> Vec<u64> {
+    fn numbers(shown: &[&Shown]) -> Vec<u64> {
         shown.iter().map(|block| block.number).collect()
     }
 
@@ -144,6 +149,20 @@ mod tests {
         let (shown, left_out) = blocks.since(3);
         assert_eq!((shown.len(), left_out), (SHOWN_MAX, 1));
         assert_eq!((shown[0].number, shown[SHOWN_MAX - 1].number), (most + 4, 5));
+    }
+
+    #[test]
+    fn what_was_forgotten_is_left_out() {
+        let mut blocks = Blocks::default();
+        for number in 1..=3 {
+            blocks.add(&block(number));
+        }
+        blocks.forget();
+        blocks.add(&block(4));
+        let (shown, left_out) = blocks.since(0);
+        assert_eq!((numbers(&shown), left_out), (vec![4], 3));
+        // Who comes from before has seen more than there is.
+        assert_eq!(blocks.since(9).1, 0);
     }
 
     #[test]

@@ -5,12 +5,14 @@
 //! 1. Whoever has a new block is asked, and so is who waited for a turn or had one.
 //! 2. All are asked once in a second, or when somebody wants it exactly: for what changes without a
 //!    block (a pool in which something waits for a nonce, a quarantine).
-//! 3. A row knows in which tick it was found different. Who has seen tick `n` needs those with a
+//! 3. Who only asks how the node is gets what was said up to 100 ms ago.
+//! 4. A row knows in which tick it was found different. Who has seen tick `n` needs those with a
 //!    greater number, and those that are new at the end.
 
 use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, map::HashMap};
+use bytes::Bytes;
 use observe::snapshot::{ENTRIES_MAX, Entry, Snapshot};
 use serde::Serialize;
 use shard::events::BlockEvent;
@@ -25,6 +27,9 @@ use crate::context::Context;
 
 /// All shards are asked this often.
 const WHOLE_EVERY: Duration = Duration::from_secs(1);
+
+/// What was said about all of them is said again for so long: whoever asks more often hears nothing new.
+const SAID_FOR: Duration = Duration::from_millis(100);
 
 /// What was seen last.
 #[derive(Default)]
@@ -44,6 +49,8 @@ pub(super) struct Board {
     pub(super) numbers: Numbers,
     /// The frames of this tick that were made.
     pub(super) made: Vec<(Since, Arc<str>)>,
+    /// What was last said to who asked how the node is, and when.
+    said: Option<(Duration, Bytes)>,
 }
 
 /// What `/dashboard/state` says.
@@ -154,8 +161,28 @@ impl Board {
         true
     }
 
+    /// How the node is, in JSON.
+    pub(super) fn state(&mut self, context: &Context) -> Bytes {
+        let now = context.queries.now();
+        if let Some((at, said)) = &self.said
+            && now.saturating_sub(*at) < SAID_FOR
+        {
+            return said.clone();
+        }
+        self.look(context, &[], true);
+        let text = Bytes::from(self.text());
+        self.said = Some((now, text.clone()));
+        text
+    }
+
+    /// Nobody looks any more: what is only for viewers is not kept.
+    pub(super) fn forget(&mut self) {
+        self.blocks.forget();
+        self.made = Vec::new();
+    }
+
     /// All of it in JSON, with the busiest shards.
-    pub(super) fn state(&mut self) -> String {
+    fn text(&mut self) -> String {
         self.snapshot.entries = self.busiest();
         let state = State { snapshot: &self.snapshot, node: &self.numbers };
         let text = serde_json::to_string(&state).expect("names and numbers");

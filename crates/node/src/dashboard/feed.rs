@@ -34,8 +34,9 @@ use tokio_tungstenite::{
 use super::{
     VIEWERS_MAX,
     frame::{Since, addressed},
+    look,
     maker::{REST, Viewer},
-    turns::Turns,
+    turns::{Shown, Turns},
 };
 use crate::{
     context::Context,
@@ -98,7 +99,7 @@ pub(crate) fn upgrade<B>(
 type Farewell = Option<(CloseCode, Cow<'static, str>)>;
 
 /// Shows what happens, until one of the two has enough.
-async fn show(context: &Context, mut socket: Socket, viewer: Viewer, connection: &Connection) {
+async fn show(context: &Arc<Context>, mut socket: Socket, viewer: Viewer, connection: &Connection) {
     let stopped = connection.stopped();
     tokio::pin!(stopped);
     let ended = tokio::select! {
@@ -119,7 +120,7 @@ async fn show(context: &Context, mut socket: Socket, viewer: Viewer, connection:
 
 /// Where one viewer stands.
 struct Show<'a> {
-    context: &'a Context,
+    context: &'a Arc<Context>,
     viewer: Viewer,
     seen: Since,
     /// The last frame that was sent.
@@ -129,12 +130,12 @@ struct Show<'a> {
     rested: Instant,
     /// The other side's last sign of life.
     heard: Instant,
-    /// If it wants to see what workers do, and until when it has seen that.
-    turns: Option<(Recording, Duration)>,
+    /// If it wants to see what workers do, and what it has seen of that.
+    turns: Option<(Recording, Shown)>,
 }
 
 impl Show<'_> {
-    fn new(context: &Context, viewer: Viewer) -> Show<'_> {
+    fn new(context: &Arc<Context>, viewer: Viewer) -> Show<'_> {
         let now = Instant::now();
         Show {
             context,
@@ -155,7 +156,7 @@ impl Show<'_> {
             tokio::select! {
                 message = socket.next() => {
                     self.heard = Instant::now();
-                    if let Err(farewell) = self.hear(message) {
+                    if let Err(farewell) = self.hear(message).await {
                         return farewell;
                     }
                 }
@@ -169,7 +170,9 @@ impl Show<'_> {
                     if !new {
                         return Some((CloseCode::Error, "the shards could not be looked at".into()));
                     }
-                    let frame = self.frame().await;
+                    let Some(frame) = self.frame().await else {
+                        return Some((CloseCode::Error, "the shards could not be looked at".into()));
+                    };
                     socket.send(Message::text(frame)).await.ok()?;
                     self.rested = Instant::now() + REST;
                 }
@@ -177,30 +180,39 @@ impl Show<'_> {
         }
     }
 
-    async fn frame(&mut self) -> String {
-        let (frame, seen) = self.context.dashboard.board.lock().await.frame(self.seen);
+    /// The next one. `None`: it could not be made.
+    async fn frame(&mut self) -> Option<String> {
+        let seen = self.seen;
+        // It may be long: a thread that serves others is not the place to write it.
+        let (frame, seen) = look(self.context, move |board, _| board.frame(seen)).await?;
         self.seen = seen;
         self.seq += 1;
         self.acked = false;
         let turns = self.turns().await;
-        addressed(self.seq, &frame, turns.as_ref())
+        Some(addressed(self.seq, &frame, turns.as_ref()))
     }
 
     /// What workers did since the last frame, if that is wanted.
     async fn turns(&mut self) -> Option<Turns> {
         let (_, seen) = self.turns.as_mut()?;
-        let (from, to) = (*seen, self.context.queries.now());
-        *seen = to;
+        let one = self.context.dashboard.reading.clone().acquire_owned().await.ok()?;
+        let (before, now) = (*seen, Shown::now(self.context));
+        *seen = now;
         let timeline = self.context.timeline.clone();
-        tokio::task::spawn_blocking(move || Turns::between(&timeline, from, to)).await.ok()
+        let reading = tokio::task::spawn_blocking(move || {
+            let turns = Turns::between(&timeline, before, now);
+            drop(one);
+            turns
+        });
+        reading.await.ok()
     }
 
-    fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Farewell> {
+    async fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Farewell> {
         let refuse = |code, why: String| Err(Some((code, why.into())));
         match message {
             None | Some(Ok(Message::Close(_))) => Err(None),
             Some(Ok(Message::Text(text))) => match serde_json::from_str::<Said>(&text) {
-                Ok(said) => self.take(&said),
+                Ok(said) => self.take(&said).await,
                 Err(why) => {
                     let why = format!("{{\"ack\":n}} or {{\"timeline\":true}} is said here: {why}");
                     refuse(CloseCode::Policy, shortened(why))
@@ -218,10 +230,11 @@ impl Show<'_> {
         }
     }
 
-    fn take(&mut self, said: &Said) -> Result<(), Farewell> {
+    async fn take(&mut self, said: &Said) -> Result<(), Farewell> {
         match said.timeline {
             Some(true) if self.turns.is_none() => {
-                self.turns = Some((self.context.timeline.record(), self.context.queries.now()));
+                let recording = self.context.timeline.clone().record_aside().await;
+                self.turns = recording.map(|recording| (recording, Shown::now(self.context)));
             }
             Some(false) => self.turns = None,
             _ => {}

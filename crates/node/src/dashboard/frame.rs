@@ -45,7 +45,7 @@ struct Frame<'a> {
     snapshot: &'a Snapshot,
     node: &'a Numbers,
     shards: Shards<'a>,
-    blocks: Vec<Shown>,
+    blocks: Vec<&'a Shown>,
     blocks_skipped: u64,
 }
 

@@ -9,7 +9,7 @@
 //!    them it waits no longer than it rests. Viewers are told when something has changed, and once in
 //!    a second.
 //! 3. When it ends, those who wait for it see that: what they hold is the other end of what it
-//!    holds.
+//!    holds. What was kept for viewers is let go, unless there is another maker by then.
 
 use std::{
     num::NonZeroUsize,
@@ -94,13 +94,29 @@ impl Dashboard {
         }
         looking.viewers > 0
     }
+
+    /// Whether there is a maker.
+    fn is_looked_at(&self) -> bool {
+        self.looking().ticks.as_ref().is_some_and(|ticks| ticks.has_changed().is_ok())
+    }
 }
 
 /// Looks, and tells the viewers, as long as there are any.
 async fn make(context: Arc<Context>, tell: watch::Sender<()>) {
+    make_until_over(&context, tell).await;
+    // Another maker is seen before it looks, so what it finds stays.
+    look(&context, |board, context| {
+        if !context.dashboard.is_looked_at() {
+            board.forget();
+        }
+    })
+    .await;
+}
+
+async fn make_until_over(context: &Arc<Context>, tell: watch::Sender<()>) {
     let nudge = context.dashboard.looking().nudge.clone();
-    let mut news = News::subscribe(&context);
-    let begun = look(&context, |board, context| {
+    let mut news = News::subscribe(context);
+    let begun = look(context, |board, context| {
         board.look(context, &[], true);
         board.find_blocks();
     });
@@ -126,12 +142,12 @@ async fn make(context: Arc<Context>, tell: watch::Sender<()>) {
             Ok(blocks) => (blocks, false),
             Err(Ended::Lagged) => {
                 let blocks = std::mem::take(&mut news.blocks);
-                news = News::subscribe(&context);
+                news = News::subscribe(context);
                 (blocks, true)
             }
             Err(Ended::Closed) => return,
         };
-        let looked = look(&context, move |board, context| {
+        let looked = look(context, move |board, context| {
             let before = board.heights();
             let looked = board.look(context, &blocks, missed);
             if missed {

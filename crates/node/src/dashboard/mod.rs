@@ -26,6 +26,7 @@ mod turns;
 use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http_body_util::Full;
 use jsonrpsee::server::HttpBody;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 
@@ -71,6 +72,8 @@ pub(crate) struct Dashboard {
     /// Whoever looks at the shards holds it.
     board: Arc<AsyncMutex<Board>>,
     looking: Mutex<Looking>,
+    /// Whoever reads what workers did holds it: that takes a while, so it is one at a time.
+    reading: Arc<Semaphore>,
 }
 
 impl Dashboard {
@@ -79,6 +82,7 @@ impl Dashboard {
             room: Arc::new(Semaphore::new(VIEWERS_MAX)),
             board: Arc::default(),
             looking: Mutex::default(),
+            reading: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -120,12 +124,8 @@ pub(crate) async fn answer(
 
 /// How the node is now.
 async fn state(context: &Arc<Context>) -> Response<HttpBody> {
-    let looked = look(context, |board, context| {
-        board.look(context, &[], true);
-        board.state()
-    });
-    match looked.await {
-        Some(state) => json(state),
+    match look(context, Board::state).await {
+        Some(state) => json(HttpBody::new(Full::new(state))),
         None => text(StatusCode::INTERNAL_SERVER_ERROR, "the shards could not be looked at\n"),
     }
 }

@@ -1,7 +1,8 @@
 //! Which turns did each worker take since the last frame?
 //!
 //! What is shown is a window of time, and turns are cut where it begins and ends: of a turn that goes
-//! on, each frame has its piece, and no two pieces overlap. Turns inside of turns are left out.
+//! on, each frame has its piece, and no two pieces overlap. Turns inside of turns are left out. Who has
+//! not asked for long gets the last two seconds, and is told how many turns there were before.
 
 use std::time::Duration;
 
@@ -9,10 +10,29 @@ use kernel::Recording;
 use observe::timeline;
 use serde::Serialize;
 
-use crate::timeline::Timeline;
+use crate::{context::Context, timeline::Timeline};
 
 /// So many of a worker are in a frame: the longest ones.
 const SLICES_MAX: usize = 400;
+/// A window is not longer.
+const WINDOW_MAX: Duration = Duration::from_secs(2);
+
+/// What a viewer has been shown of the turns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    /// Until then, by the clock of the queries.
+    until: Duration,
+    /// So many turns there were by then.
+    turns: u64,
+}
+
+impl Shown {
+    /// All that was until now.
+    pub(super) fn now(context: &Context) -> Shown {
+        let turns = [&context.workers, &context.queries].map(|it| it.metrics().total().turns);
+        Shown { until: context.queries.now(), turns: turns.iter().sum() }
+    }
+}
 
 /// A window of time, and what workers did in it. Times are in microseconds since the node started.
 #[derive(Debug, Serialize)]
@@ -33,7 +53,9 @@ struct Worker {
 
 impl Turns {
     /// What was recorded from then until now, by the clock of the queries.
-    pub(super) fn between(timeline: &Timeline, from: Duration, to: Duration) -> Turns {
+    pub(super) fn between(timeline: &Timeline, before: Shown, now: Shown) -> Turns {
+        let to = now.until;
+        let from = before.until.max(to.saturating_sub(WINDOW_MAX));
         let recordings = timeline.recordings_since(from);
         let zero = recordings[1].1.origin;
         let mut turns =
@@ -45,6 +67,11 @@ impl Turns {
                 _ => Duration::ZERO,
             };
             turns.add(name, recording, (from + ahead, to + ahead), ahead);
+        }
+        if from > before.until {
+            let shown: usize = turns.workers.iter().map(|worker| worker.slices.len()).sum();
+            turns.dropped =
+                turns.dropped.max(now.turns.saturating_sub(before.turns + shown as u64));
         }
         turns
     }
@@ -116,6 +143,17 @@ mod tests {
         assert_eq!(slices(0, 2), [(0, 1), (1, 1)]);
         assert_eq!(slices(2, 5), [(2, 1), (3, 2)]);
         assert_eq!(slices(5, 9), [(5, 1)]);
+    }
+
+    #[test]
+    fn who_comes_late_sees_the_last_seconds_and_how_many_turns_were_before() {
+        let [shards, queries] = [0, 1].map(|_| Runtime::builder().workers(1).build().unwrap());
+        let timeline = Timeline::new(shards.handle().clone(), queries.handle().clone(), false);
+        let at = |seconds, turns| Shown { until: Duration::from_secs(seconds), turns };
+        let turns = Turns::between(&timeline, at(8, 3), at(10, 7));
+        assert_eq!((turns.from_us, turns.to_us, turns.dropped), (8_000_000, 10_000_000, 0));
+        let turns = Turns::between(&timeline, at(7, 3), at(10, 7));
+        assert_eq!((turns.from_us, turns.to_us, turns.dropped), (8_000_000, 10_000_000, 4));
     }
 
     #[test]

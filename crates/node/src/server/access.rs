@@ -6,7 +6,9 @@
 //! 2. What a web page asks (it says so in `Origin`) is answered only if the page is the node's own,
 //!    or allowed. A browser would hide the answer from the page anyway, but not before the node has
 //!    done what it was asked for.
-//! 3. Pages that are allowed are told so as browsers want to hear it (CORS).
+//! 3. A page also asks without saying who it is, as for an image. What costs something to look at is
+//!    not for such questions from other sites (`Sec-Fetch-Site`), but somebody may follow a link to it.
+//! 4. Pages that are allowed are told so as browsers want to hear it (CORS).
 
 use std::net::IpAddr;
 
@@ -45,6 +47,12 @@ const WRONG_HOST: &str = "this node is not called by that name: use localhost or
 const WRONG_ORIGIN: &str =
     "pages of that origin may not ask this node: allow it with --http.corsdomain\n";
 
+const PART_OF_A_PAGE: &str = "this is for no page of another site: open it by itself, or allow the page's origin with \
+     --http.corsdomain and ask as browsers do for CORS\n";
+
+/// All shards are looked at, or all workers are recorded.
+const DEAR: [&str; 2] = ["/dashboard/state", "/admin/timeline"];
+
 /// Whether a request may be answered.
 pub(crate) fn check<B>(settings: &Http, request: &Request<B>) -> Result<Admitted, Denied> {
     let headers = request.headers();
@@ -53,7 +61,13 @@ pub(crate) fn check<B>(settings: &Http, request: &Request<B>) -> Result<Admitted
     if !host.is_none_or(|host| may_be_called(settings, host)) {
         return Err(Denied { refusal: Refusal::Host, why: WRONG_HOST });
     }
-    let Some(origin) = headers.get(ORIGIN) else { return Ok(Admitted { page: None }) };
+    let Some(origin) = headers.get(ORIGIN) else {
+        return if DEAR.contains(&request.uri().path()) && is_part_of_another_page(headers) {
+            Err(Denied { refusal: Refusal::Origin, why: PART_OF_A_PAGE })
+        } else {
+            Ok(Admitted { page: None })
+        };
+    };
     let denied = Denied { refusal: Refusal::Origin, why: WRONG_ORIGIN };
     let Ok(text) = origin.to_str() else { return Err(denied) };
     if settings.origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(text)) {
@@ -61,6 +75,13 @@ pub(crate) fn check<B>(settings: &Http, request: &Request<B>) -> Result<Admitted
     }
     let own = |host: &str| text.split_once("://").is_some_and(|(_, page)| same(page, host));
     if host.is_some_and(own) { Ok(Admitted { page: None }) } else { Err(denied) }
+}
+
+/// Whether another site's page wants it for itself; browsers say so.
+fn is_part_of_another_page(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|is| is == value);
+    let elsewhere = ["cross-site", "same-site"].iter().any(|site| is("sec-fetch-site", site));
+    elsewhere && !(is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document"))
 }
 
 fn same(a: &str, b: &str) -> bool {
@@ -220,6 +241,37 @@ mod tests {
             let refused = refusal(asked(&settings, host, Some(page)));
             assert_eq!(refused, Some(Refusal::Origin), "{page}");
         }
+    }
+
+    #[test]
+    fn what_costs_something_is_no_part_of_a_strangers_page() {
+        let asked = |path: &str, site: &str, mode: &str, dest: &str| {
+            let request = Request::builder()
+                .uri(path)
+                .header(HOST, "localhost:8545")
+                .header("sec-fetch-site", site)
+                .header("sec-fetch-mode", mode)
+                .header("sec-fetch-dest", dest);
+            refusal(check(&Http::default(), &request.body(()).unwrap()))
+        };
+        for path in ["/dashboard/state", "/admin/timeline?seconds=60"] {
+            for site in ["cross-site", "same-site"] {
+                for (mode, dest) in
+                    [("no-cors", "image"), ("navigate", "iframe"), ("cors", "empty")]
+                {
+                    assert_eq!(
+                        asked(path, site, mode, dest),
+                        Some(Refusal::Origin),
+                        "{path} {dest}"
+                    );
+                }
+                assert_eq!(asked(path, site, "navigate", "document"), None, "a link");
+            }
+            for site in ["same-origin", "none"] {
+                assert_eq!(asked(path, site, "cors", "empty"), None, "{path} {site}");
+            }
+        }
+        assert_eq!(asked("/health", "cross-site", "no-cors", "image"), None);
     }
 
     #[test]

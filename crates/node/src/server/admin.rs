@@ -33,7 +33,10 @@ pub(super) async fn timeline(
         let why = "another timeline is being recorded: ask when it is done\n";
         return text(StatusCode::TOO_MANY_REQUESTS, why);
     };
-    let (recording, since) = (context.timeline.record(), context.queries.now());
+    let Some(recording) = context.timeline.clone().record_aside().await else {
+        return text(StatusCode::INTERNAL_SERVER_ERROR, "there is no memory for a timeline\n");
+    };
+    let since = context.queries.now();
     let over = tokio::time::sleep(Duration::from_secs(seconds.get()));
     match connection {
         // What there is by then is told.

@@ -171,6 +171,10 @@ impl Services {
             {
                 not_allowed("this is only to be looked at: GET\n", "GET, HEAD, OPTIONS")
             }
+            // To look whether it is there would record it.
+            Path::Timeline if request.method() == Method::HEAD => {
+                not_allowed("a timeline is recorded only to be read: GET\n", "GET, OPTIONS")
+            }
             Path::Health => text(StatusCode::OK, "ok\n"),
             Path::Ready => match self.context.ready() {
                 Ok(()) => text(StatusCode::OK, "ready\n"),

@@ -36,9 +36,12 @@ const RECORDED_MAX: u64 = 1_000;
 /// ```
 #[derive(Debug, Default)]
 pub struct Publisher {
-    /// The counts of each histogram when it was last published, by name and labels.
-    published: HashMap<(&'static str, Vec<String>), Vec<u64>>,
+    /// Of those that were in the last samples.
+    published: Published,
 }
+
+/// The counts of each histogram when it was last published, by name and labels.
+type Published = HashMap<(&'static str, Vec<String>), Vec<u64>>;
 
 impl Publisher {
     /// It has published nothing yet.
@@ -54,15 +57,23 @@ impl Publisher {
 
     /// Hands these over to this recorder.
     pub fn publish_to(&mut self, recorder: &dyn Recorder, samples: &Samples) {
+        // What is no longer among them is forgotten: runtimes come and go.
+        let before = std::mem::take(&mut self.published);
         for (family, samples) in samples.families() {
             describe(recorder, family);
             for sample in samples {
-                self.sample(recorder, family, sample);
+                self.sample(recorder, family, sample, &before);
             }
         }
     }
 
-    fn sample(&mut self, recorder: &dyn Recorder, family: &'static Family, sample: &Sample) {
+    fn sample(
+        &mut self,
+        recorder: &dyn Recorder,
+        family: &'static Family,
+        sample: &Sample,
+        before: &Published,
+    ) {
         let labels = family.labels.iter().zip(&sample.labels);
         let labels: Vec<_> = labels.map(|(name, is)| Label::new(*name, is.clone())).collect();
         let key = Key::from_parts(family.name, labels);
@@ -77,33 +88,28 @@ impl Publisher {
             (Value::Real(number), _) => recorder.register_gauge(&key, &about).set(*number),
             (Value::Distribution(now), _) => {
                 let histogram = recorder.register_histogram(&key, &about);
-                for (value, count) in self.new_in(family, &sample.labels, now) {
+                let key = (family.name, sample.labels.clone());
+                for (value, count) in new_in(now, before.get(&key)) {
                     histogram.record_many(value, count as usize);
                 }
+                self.published.insert(key, now.counts().to_vec());
             }
         }
     }
+}
 
-    /// What is new in a histogram: values, each with how often it is to be recorded.
-    fn new_in(
-        &mut self,
-        family: &'static Family,
-        labels: &[String],
-        now: &Distribution,
-    ) -> Vec<(f64, u64)> {
-        let counts = now.counts().to_vec();
-        let before = self.published.insert((family.name, labels.to_vec()), counts);
-        let before = before.unwrap_or_default();
-        // Fewer than before: another has taken the name, and all of its values are new.
-        let is_same = before.iter().zip(now.counts()).all(|(before, now)| before <= now);
-        let before = |bucket: usize| before.get(bucket).filter(|_| is_same).copied().unwrap_or(0);
-        let values = now.bounds().iter().chain(now.bounds().last());
-        let new = now.counts().iter().enumerate().map(|(bucket, now)| now - before(bucket));
-        let new: Vec<_> = values.copied().zip(new).filter(|(_, count)| *count > 0).collect();
-        let all: u64 = new.iter().map(|(_, count)| count).sum();
-        let part = all.div_ceil(RECORDED_MAX).max(1);
-        new.into_iter().map(|(value, count)| (value, count.div_ceil(part))).collect()
-    }
+/// What is new in a histogram: values, each with how often it is to be recorded.
+fn new_in(now: &Distribution, before: Option<&Vec<u64>>) -> Vec<(f64, u64)> {
+    let before = before.map_or(&[][..], Vec::as_slice);
+    // Fewer than before: another has taken the name, and all of its values are new.
+    let is_same = before.iter().zip(now.counts()).all(|(before, now)| before <= now);
+    let before = |bucket: usize| before.get(bucket).filter(|_| is_same).copied().unwrap_or(0);
+    let values = now.bounds().iter().chain(now.bounds().last());
+    let new = now.counts().iter().enumerate().map(|(bucket, now)| now - before(bucket));
+    let new: Vec<_> = values.copied().zip(new).filter(|(_, count)| *count > 0).collect();
+    let all: u64 = new.iter().map(|(_, count)| count).sum();
+    let part = all.div_ceil(RECORDED_MAX).max(1);
+    new.into_iter().map(|(value, count)| (value, count.div_ceil(part))).collect()
 }
 
 fn is_counter(family: &Family) -> bool {

@@ -34,6 +34,9 @@ impl Cause {
 pub(super) struct Flow {
     pub(super) id: u64,
     pub(super) cause: Cause,
+    /// The events. Of the same moment, that which it leads to may come first.
+    pub(super) from: usize,
+    pub(super) to: usize,
 }
 
 #[derive(Default)]
@@ -50,7 +53,7 @@ impl Flows {
         let mut flows = Flows::default();
         let mut join = |from: usize, to: usize, cause: Cause| {
             *next_id += 1;
-            let flow = Flow { id: *next_id, cause };
+            let flow = Flow { id: *next_id, cause, from, to };
             flows.from.insert(from, flow);
             flows.to.entry(to).or_default().push(flow);
         };

@@ -118,6 +118,10 @@ impl<W: Write> Process<'_, W> {
                 self.write_slice(worker, &slice)?;
                 cursors[worker].open.push(slice);
                 for flow in flows.to.get(&index).into_iter().flatten() {
+                    if flow.from > index {
+                        // Of the same moment, on another worker: its start still comes first.
+                        self.write_start_of(flow, &recording.events[flow.from], &mut cursors)?;
+                    }
                     self.write_end_of(flow, worker, event.at)?;
                 }
                 if let Some(queued) = event.queued {
@@ -125,7 +129,7 @@ impl<W: Write> Process<'_, W> {
                 }
                 continue;
             }
-            if let Some(flow) = flows.from.get(&index) {
+            if let Some(flow) = flows.from.get(&index).filter(|flow| flow.to > index) {
                 self.write_start_of(flow, event, &mut cursors)?;
             }
             match (event.kind, worker) {

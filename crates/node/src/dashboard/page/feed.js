@@ -47,8 +47,12 @@ export class Feed {
     this.onStatus('live');
     this.onFrame(frame);
     painted().then(() => {
-      this.onPaint();
-      if (this.socket === socket) this.send({ ack: frame.seq });
+      // What can not be shown must not be the last that is heard.
+      try {
+        this.onPaint();
+      } finally {
+        if (this.socket === socket) this.send({ ack: frame.seq });
+      }
     });
   }
 
@@ -84,7 +88,7 @@ export class Feed {
 /** The next time the browser paints, or a second later where it does not. */
 function painted() {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, HIDDEN_MS);
-    requestAnimationFrame(() => { clearTimeout(timer); resolve(); });
+    const timer = setTimeout(() => { cancelAnimationFrame(request); resolve(); }, HIDDEN_MS);
+    const request = requestAnimationFrame(() => { clearTimeout(timer); resolve(); });
   });
 }

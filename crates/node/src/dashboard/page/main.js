@@ -61,11 +61,12 @@ function find(place) {
 }
 
 function decode(text) {
+  let plain = text;
   try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+    plain = decodeURIComponent(text);
+  } catch { /* It is taken as it is. */ }
+  // Addresses and hashes are known by their small letters, however they were copied.
+  return /^0x[0-9a-f]+$/i.test(plain) ? plain.toLowerCase() : plain;
 }
 
 function lost() {

@@ -28,9 +28,10 @@ export class State {
   }
 
   take(frame) {
-    // The uptime of a node that lives never shrinks, nor do its counters.
+    // The uptime of a node that lives never shrinks, nor do its counters. Another node has all to tell:
+    // what only looks odd in between must not cost the shards that are not told again.
     const last = this.frame;
-    const restarted = last && (frame.uptime_seconds < last.uptime_seconds
+    const restarted = last && frame.shards.whole && (frame.uptime_seconds < last.uptime_seconds
       || frame.node.transactions < last.node.transactions);
     if (restarted) this.forget();
     this.frame = frame;

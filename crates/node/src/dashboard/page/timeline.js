@@ -28,7 +28,8 @@ export function timeline(state, feed) {
   const into = el('button.quiet', { type: 'button', 'aria-label': 'Show less time', onclick: () => zoom(-1) }, '+');
   let [at, held, end, newest, dropped, restarts, colours] = [3, false, 0, 0, 0, 0, null];
 
-  const visible = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; want(); });
+  // Several may have come together: the last one is how it is now.
+  const visible = new IntersectionObserver((entries) => { seen = entries.at(-1).isIntersecting; want(); });
   let seen = false;
   const want = () => feed.timeline(seen && !document.hidden);
   const again = () => { colours = null; draw(); };
@@ -55,7 +56,11 @@ export function timeline(state, feed) {
       if (!tracks.has(name)) tracks.set(name, []);
       const track = tracks.get(name);
       for (const slice of slices) track.push(slice);
-      if (track.length > SLICES_MAX) track.splice(0, track.length - SLICES_MAX);
+      // Nobody can go back further, but whoever holds the picture still looks at what was then.
+      const oldest = (held ? end : newest) - SPANS.at(-1) * 1e6;
+      const kept = track.findIndex(([from, length]) => from + length >= oldest);
+      const gone = Math.max(kept < 0 ? track.length : kept, track.length - SLICES_MAX);
+      if (gone > 0) track.splice(0, gone);
     }
   }
 

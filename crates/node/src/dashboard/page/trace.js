@@ -56,7 +56,7 @@ function node(call, home, depth) {
       size(call.input) >= 4 && !call.type.startsWith('CREATE') && el('code', {}, call.input.slice(0, 10)),
       call.value && BigInt(call.value) > 0n && el('span', {}, ether(call.value)),
       el('span.muted', {}, `${count(number(call.gasUsed))} gas`),
-      call.calls?.length && el('span.muted', {}, plural(call.calls.length, 'call')),
+      call.calls?.length > 0 && el('span.muted', {}, plural(call.calls.length, 'call')),
       failed && el('span.error', {}, call.error)),
     inside);
   const fill = () => {
@@ -79,7 +79,7 @@ function content(call, home, depth) {
       reason && ['Reason', el('span.error.break', {}, reason)],
       size(call.input) > 0 && ['Input', bytes(call.input)],
       size(call.output) > 0 && ['Output', bytes(call.output)],
-      call.logs?.length && ['Logs', plural(call.logs.length, 'log')],
+      call.logs?.length > 0 && ['Logs', plural(call.logs.length, 'log')],
     ]),
     ...(call.calls ?? []).map((inner) => node(inner, home, depth + 1)),
   ];
