@@ -52,8 +52,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("fuzz corpora replayed", LONG_LIMIT, fuzz::replay());
     examples(&mut steps)?;
     let demo = shell::cargo(["run", "--release", "--", "demo", "--seconds", "2"]);
-    steps.run("demo", LIMIT, demo);
-    steps.run("instruction counts", LIMIT, shell::ourselves(["counts"])?);
+    // It builds the whole binary for release first.
+    steps.run("demo", LONG_LIMIT, demo);
+    steps.run("instruction counts", LONG_LIMIT, shell::ourselves(["counts"])?);
     clients::all(&mut steps);
     if options.long {
         long(&mut steps)?;
