@@ -60,7 +60,7 @@ const PATHS: &[HotPath] = &[
     },
     path("process: send, wake and receive", "bench-process", "ping_pong_1", (5_000, 25_000)),
     path("process: hand a message round", "bench-process", "ring_1", (5_000, 25_000)),
-    path("process: spawn, run and end", "bench-process", "spawn", (2_000, 10_000)),
+    path("process: spawn, run and end", "bench-process", "spawn", (20_000, 100_000)),
     path("job: run a node of a graph", "bench-job", "dag_0", (2_000, 10_000)),
     path("job: submit a graph and run it", "bench-job", "dag_build_0", (2_000, 10_000)),
     path("task: spawn, run and drop", "bench-task", "spawn_run_drop_1", (1_000, 3_000)),
