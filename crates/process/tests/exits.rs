@@ -192,6 +192,8 @@ fn exit_of_a_link_that_is_under_way_does_not_arrive_after_unlink() {
             }
             ctx.unlink(theirs.pid());
             ctx.unlink(gone);
+            // What is under way is heard when a turn begins: so that there is one before the message.
+            kernel::yield_now().await;
             tell.send(()).unwrap();
             assert!(matches!(ctx.event().await, Event::Message(())));
         });
