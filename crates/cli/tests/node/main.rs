@@ -1,5 +1,7 @@
 //! Does `shiftwork node` do what its help says, from its first line to its exit code?
 
+#[path = "../common/mod.rs"]
+mod common;
 mod config;
 mod crash;
 mod life;
@@ -20,6 +22,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_signer::SignerSync;
 use alloy_signer_local::{MnemonicBuilder, PrivateKeySigner};
+use common::command;
 use serde_json::{Value, json};
 use shard::identity::BaseChainId;
 
@@ -29,20 +32,6 @@ fn place(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
     path
-}
-
-/// `shiftwork` with these arguments, away from what the user of this machine has configured.
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shiftwork"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SHIFTWORK_") {
-            command.env_remove(name);
-        }
-    }
-    let nowhere = env!("CARGO_TARGET_TMPDIR");
-    command.env("HOME", nowhere).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
-    command.args(arguments).stdin(Stdio::null());
-    command
 }
 
 /// The exit code, the output, and what else was said.

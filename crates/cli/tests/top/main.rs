@@ -1,5 +1,7 @@
 //! Does `shiftwork top` show what a program does, on a real terminal?
 
+#[path = "../common/mod.rs"]
+mod common;
 mod node;
 mod once;
 mod pty;

@@ -2,11 +2,11 @@
 
 use std::{
     io::{self, BufRead, BufReader},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     thread,
 };
 
-use crate::{Pty, command};
+use crate::{Pty, command, common};
 
 /// A program that runs. Dropped, it is killed.
 struct Running {
@@ -17,14 +17,6 @@ struct Running {
 impl Running {
     /// When it has said where it is.
     fn start(arguments: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shiftwork"));
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SHIFTWORK_") {
-                command.env_remove(name);
-            }
-        }
-        let nowhere = env!("CARGO_TARGET_TMPDIR");
-        command.env("HOME", nowhere).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
         let (said, tell) = io::pipe().unwrap();
         // A node tells it on standard output, a demo on standard error.
         let (output, errors) = if arguments[0] == "node" {
@@ -32,8 +24,8 @@ impl Running {
         } else {
             (Stdio::null(), Stdio::from(tell))
         };
-        command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors);
-        let child = command.spawn().unwrap();
+        let mut program = common::command(arguments);
+        let child = program.stdout(output).stderr(errors).spawn().unwrap();
         let mut lines = BufReader::new(said).lines().map(Result::unwrap);
         let line = lines.find(|line| line.contains("http://")).expect("it says where it is");
         let host = line.split("http://").nth(1).unwrap().split(['/', ' ']).next().unwrap();
