@@ -23,7 +23,22 @@ use crate::{
 /// How many messages a mailbox takes when nothing else is said.
 pub const BOUND: usize = 1024;
 
-/// The largest bound a mailbox can have; more is unbounded.
+/// The largest bound a mailbox can have; whoever needs more takes [`MailboxKind::Unbounded`].
+///
+/// ```
+/// use process::{BOUND_MAX, Context, MailboxKind, Processes, SpawnError};
+///
+/// let runtime = kernel::Runtime::new()?;
+/// for bound in [0, BOUND_MAX + 1, usize::MAX] {
+///     for kind in [MailboxKind::Bounded(bound), MailboxKind::DropOldest(bound)] {
+///         let refused = runtime.process().mailbox(kind).spawn(|_: Context<()>| async {});
+///         assert_eq!(refused.unwrap_err(), SpawnError::Bound(bound));
+///     }
+/// }
+/// let boundless = runtime.process().mailbox(MailboxKind::Unbounded);
+/// boundless.spawn(|_: Context<()>| async {})?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const BOUND_MAX: usize = 65_000;
 
 /// The handles a process is made with: the address, the table's, the context's.
@@ -170,9 +185,10 @@ impl<'a> ProcessBuilder<'a> {
         let (bound, drops) = match mailbox {
             MailboxKind::Bounded(bound) => (bound, false),
             MailboxKind::DropOldest(bound) => (bound, true),
-            MailboxKind::Unbounded => (usize::MAX, false),
+            // That is how a gauge says it.
+            MailboxKind::Unbounded => (0, false),
         };
-        if bound == 0 || (bound > BOUND_MAX && bound != usize::MAX) {
+        if mailbox != MailboxKind::Unbounded && !(1..=BOUND_MAX).contains(&bound) {
             return Err(SpawnError::Bound(bound));
         }
         let system = system::of(runtime);
@@ -185,7 +201,8 @@ impl<'a> ProcessBuilder<'a> {
             return Err(SpawnError::NameTaken(name.to_string(), holder));
         }
         let born = runtime.coarse_now().as_millis() as u32;
-        let gauge = Gauge::new(u16::try_from(bound).unwrap_or(0), if traps { TRAPS } else { 0 });
+        // `BOUND_MAX` fits.
+        let gauge = Gauge::new(bound as u16, if traps { TRAPS } else { 0 });
         let front = Front {
             core: Core::new::<M>(pid, parent, born, gauge),
             store: Store::new(drops.then_some(bound)),

@@ -116,7 +116,7 @@ fn a_payload_is_relayed_to_a_process_of_the_runtime_first() {
 #[test]
 fn a_mailbox_bound_that_is_not_possible_is_refused() {
     let runtime = runtime(1);
-    for bound in [0, 65_001] {
+    for bound in [0, 65_001, usize::MAX] {
         for mailbox in [MailboxKind::Bounded(bound), MailboxKind::DropOldest(bound)] {
             let builder = runtime.process().mailbox(mailbox);
             let refused = builder.spawn(|_: Context<()>| async {});
