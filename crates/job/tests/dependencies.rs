@@ -43,7 +43,7 @@ fn dependent_borrows_the_results_of_its_predecessors() {
     assert_eq!((number.join(), text.join()), (Ok(6), Ok("seven".to_owned())));
 }
 
-/// Section 11: dependents are released when their predecessor is dispatched instead of completed.
+/// Against dependents that are released when their predecessor is dispatched and not when it has completed.
 #[test]
 fn dependents_are_released_by_the_completion_of_the_last_predecessor_not_by_its_start() {
     let pool = pool(2);
@@ -70,7 +70,7 @@ fn dependents_are_released_by_the_completion_of_the_last_predecessor_not_by_its_
     assert_eq!(dependent.join(), Ok(true));
 }
 
-/// Section 11: dependents are never released when their predecessor failed.
+/// Against dependents that wait for ever once their predecessor has failed.
 #[test]
 fn dependents_of_a_failed_job_fail_with_the_reason_and_where_it_began() {
     let pool = pool(2);

@@ -91,7 +91,7 @@ fn workers_that_do_not_exist_or_were_shut_down_are_named() {
     assert!((0..50).map(on).all(|ran| ran == worker(0)));
 }
 
-/// Section 11: pause is not honoured.
+/// Against a pause that is not honoured.
 #[test]
 fn paused_worker_takes_nothing_under_any_policy_and_its_jobs_are_taken_by_others() {
     let feedback = Policy::MultilevelFeedback { queue_count: 3, time_slice: MS };

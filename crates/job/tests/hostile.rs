@@ -398,7 +398,7 @@ fn simulation_is_dropped_in_the_middle_and_everyone_is_told() {
     assert_eq!(handle.failures().len(), 3);
 }
 
-/// Section 11: a popped job is lost because no worker was free.
+/// Against a job that is lost since it was popped while no worker was free.
 #[test]
 fn no_job_is_lost_while_workers_are_paused_and_resumed() {
     let pool = pool(2);

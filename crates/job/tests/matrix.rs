@@ -1,6 +1,6 @@
 //! Has every pair of a policy and a balancer a meaning of its own?
 //!
-//! Section 11: the policy or balancer that was chosen is not consulted. The same workload runs
+//! Against a policy or balancer that was chosen and is not consulted. The same workload runs
 //! under every pair; what each pair promises is computed from the job's attributes, and holds
 //! under that pair and under none of the others. Three scenes, each with a worker that is stuck,
 //! so that it shows who was given what:

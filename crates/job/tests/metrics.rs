@@ -1,6 +1,6 @@
 //! Are the numbers that a pool gives of itself true?
 //!
-//! Section 11: metrics that nothing writes. Each is checked against a workload whose numbers are
+//! Against metrics that nothing writes. Each is checked against a workload whose numbers are
 //! known, in virtual time.
 
 mod common;

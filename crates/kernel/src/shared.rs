@@ -61,9 +61,9 @@ pub(crate) struct Shared {
     pub(crate) leases: CachePadded<Leases>,
     pub(crate) store: CachePadded<Store>,
     pub(crate) joiners: Joiners,
-    /// After the queues: what is left there may need them.
     /// In a simulation: what will happen at its time. Before the tenants: it may be about theirs.
     pub(crate) events: Option<Mutex<Events>>,
+    /// After the queues: what is left there may need them.
     pub(crate) tenants: Tenants,
     pub(crate) reporter: Reporter,
     /// Who is told of changes of workers.

@@ -105,7 +105,7 @@ fn what_is_executing_is_not_collected_again() {
     assert_eq!(names(&collect(&mut pool)), [(alice(), 1)]);
 }
 
-/// Section 11: seen in the original of seed 000.
+/// Against a pool that forgets what it has given out, be it executed or not.
 #[test]
 fn a_batch_that_filled_the_block_removes_nothing_that_was_not_executed() {
     let mut pool = pool(limits());
