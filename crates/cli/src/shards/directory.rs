@@ -101,8 +101,8 @@ impl Opened {
     }
 }
 
-/// Reads everything: each record, each page of the tables, and each block, which must follow the
-/// one before it.
+/// Reads everything: each record, each page of the tables, and each block that is kept, which must
+/// follow the one before it.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is told to whoever waits for it")]
 pub(crate) fn check(settings: &Settings) -> Result<CheckedShards, String> {
     let begun = Instant::now();
@@ -122,6 +122,11 @@ pub(crate) fn check(settings: &Settings) -> Result<CheckedShards, String> {
             let block = match shard.block(number) {
                 Ok(Some(block)) => block,
                 Ok(None) => return wrong(number, "it is missing"),
+                // It is gone on purpose, and with it the parent of the first that is kept.
+                Err(StoreError::Pruned { .. }) => {
+                    parent = None;
+                    continue;
+                }
                 Err(why) => return wrong(number, &why.to_string()),
             };
             if parent.is_some_and(|parent| parent != block.header.parent_hash) {

@@ -7,6 +7,8 @@ use crate::{Running, path, place, run, signer, transfer};
 
 const SHARD: Address = Address::repeat_byte(0x3a);
 const OTHER: Address = Address::repeat_byte(0x3b);
+/// In milliseconds, and the most that a node waits: a guard against hanging, no more.
+const PATIENCE: &str = "0x7530";
 
 /// It goes well, and this is what it prints.
 #[track_caller]
@@ -64,6 +66,26 @@ fn a_node_and_its_data_directory_tell_the_same() {
     assert_eq!(told(&["check", "--data-dir", data]), checked);
     refused(&["show", &missing, "--data-dir", data], 1, "there is no shard");
     refused(&["list", "--data-dir", data, "--node=--accounts=3"], 1, "genesis");
+}
+
+#[test]
+fn a_directory_whose_old_blocks_are_pruned_is_in_order() {
+    let data = place("pruned");
+    let data = data.to_str().unwrap();
+    let node = Running::start(&["--data-dir", data, "--prune", "1", "--checkpoint-bytes", "1"]);
+    // Each makes a block, and sooner or later a fold takes out the first.
+    let is_pruned = |nonce| {
+        let raw = transfer(&signer(0), SHARD, nonce);
+        node.result(&path(SHARD), "eth_sendRawTransactionSync", json!([raw, PATIENCE]));
+        let first = node.call(&path(SHARD), "eth_getBlockByNumber", json!(["0x1", false]));
+        first["error"]["message"].as_str().is_some_and(|why| why.contains("pruned"))
+    };
+    assert!((0..500).any(is_pruned), "nothing is pruned");
+    node.send("-TERM");
+    let (code, said) = node.end();
+    assert_eq!(code, Some(0), "{said}");
+    let checked = told(&["check", "--data-dir", data]);
+    assert!(checked.starts_with("in order: 1 shard, "), "{checked}");
 }
 
 #[test]
