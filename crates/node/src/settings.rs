@@ -14,7 +14,8 @@ use crate::accounts::{AccountsError, DevAccount, DevAccounts};
 /// Everything that can be chosen.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Threads for shards, and as many for questions; `None`: as many as there are cores.
+    /// Threads for shards, and as many for questions; `None`: as `SHIFTWORK_WORKERS` says, or one for
+    /// each core.
     pub workers: Option<NonZeroUsize>,
     /// How long a shard may go on while others wait.
     pub quantum: Duration,

@@ -333,7 +333,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         workers,
         |workers: &Option<_>| workers
             .map_or("auto".to_owned(), |workers: std::num::NonZeroUsize| workers.to_string()),
-        "Threads for shards, and as many for questions; auto: one per core"
+        "Threads for shards, and as many for questions; auto: SHIFTWORK_WORKERS, else one per \
+         core"
     ),
     time!(
         SCHEDULING,
