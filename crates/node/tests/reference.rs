@@ -82,17 +82,19 @@ impl Examples {
     }
 
     fn page(mut self) -> String {
-        let mut page = INTRODUCTION.to_owned();
-        let mut namespace = "";
+        // Asked in the order of the table, since one may change what the next answers, and shown by
+        // namespace.
+        let mut sections: Vec<(&str, String)> = Vec::new();
         for method in methods() {
             let (of, _) = method.name.split_once('_').expect("a namespace");
-            if of != namespace {
-                write!(page, "\n## {of}\n").unwrap();
-                namespace = of;
-            }
-            self.method(&mut page, method);
+            let at = sections.iter().position(|(namespace, _)| *namespace == of);
+            let at = at.unwrap_or_else(|| {
+                sections.push((of, format!("\n## {of}\n")));
+                sections.len() - 1
+            });
+            self.method(&mut sections[at].1, method);
         }
-        page
+        sections.into_iter().fold(INTRODUCTION.to_owned(), |page, (_, section)| page + &section)
     }
 
     fn method(&mut self, page: &mut String, method: &Method) {
@@ -237,5 +239,6 @@ of them can also be called at `/`, in the namespace `shard_`, with the shard's a
 argument. Both take HTTP and WebSocket, single requests and batches. Below, the request is what is sent
 and the answer is its `result`; long ones are cut.
 
-The methods of `anvil`, `hardhat` and `evm` are there with `--dev-api` only.
+The methods of `anvil`, `hardhat` and `evm` are there with `--dev-api` only, those of `admin` with
+`--admin-api` only.
 ";

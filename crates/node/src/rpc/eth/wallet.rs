@@ -58,7 +58,7 @@ pub(crate) const METHODS: &[Method] = &[
         "personal_sign",
         &[DATA, ADDRESS],
         |call| sign_message(call, false),
-        "The same with the message first.",
+        "As `eth_sign`, with the message first.",
     )
     .at(Place::Everywhere),
 ];
