@@ -49,6 +49,11 @@ impl Args {
         serde_json::from_str(value.get()).map_err(|why| wrong(&why))
     }
 
+    /// How many bytes those are that are left.
+    pub(crate) fn bytes(&self) -> usize {
+        self.values.as_slice().iter().map(|value| value.get().len()).sum()
+    }
+
     /// There must not be more than these, before the first is taken.
     pub(crate) fn at_most(&self, most: usize) -> Result<(), RpcError> {
         match self.values.as_slice().len().saturating_sub(most) {

@@ -90,6 +90,8 @@ pub(crate) enum Run {
     Here(fn(&mut Call) -> Result<Answer, RpcError>),
     /// On a worker: it may take long.
     OnWorker(fn(&mut Call) -> Result<Answer, RpcError>),
+    /// At once if it takes microseconds, and on a worker if that turns out not to be so.
+    HereIfSmall(fn(Call) -> Result<Begun, RpcError>),
     /// It waits for others.
     Waiting(fn(Call) -> Waited),
     /// It answers many times. The namespace has `…_subscription` and `…_unsubscribe` with it.
@@ -103,11 +105,19 @@ impl std::fmt::Debug for Run {
         f.write_str(match self {
             Run::Here(_) => "Here",
             Run::OnWorker(_) => "OnWorker",
+            Run::HereIfSmall(_) => "HereIfSmall",
             Run::Waiting(_) => "Waiting",
             Run::Subscription(_) => "Subscription",
             Run::Unsubscription => "Unsubscription",
         })
     }
+}
+
+/// What came of a method that was begun where its call was read.
+pub(crate) enum Begun {
+    Answered(Answer),
+    /// It may take long: this is to be run on a worker.
+    Long(Box<dyn FnOnce(&Context) -> Result<Answer, RpcError> + Send>),
 }
 
 /// An answer, as it will be sent.

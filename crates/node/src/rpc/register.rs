@@ -15,7 +15,7 @@ use super::{
     args::Args,
     error::{METHOD_NOT_FOUND, RpcError},
     eth::subscribe::{self, Feed},
-    method::{Answer, Call, Method, Run, methods},
+    method::{Answer, Begun, Call, Method, Run, methods},
 };
 use crate::context::{Context, Endpoint};
 
@@ -63,7 +63,7 @@ fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'stati
         Run::Subscription(begin) => return add_subscription(module, name, method, begin),
         // It came with its subscription.
         Run::Unsubscription => return,
-        Run::Here(_) | Run::OnWorker(_) | Run::Waiting(_) => {}
+        Run::Here(_) | Run::OnWorker(_) | Run::HereIfSmall(_) | Run::Waiting(_) => {}
     }
     let run = async |params: Params<'static>,
                      context: Arc<Arc<Context>>,
@@ -93,6 +93,10 @@ async fn call(
     match method.run {
         Run::Here(run) => run(&mut call),
         Run::OnWorker(run) => context.compute(move |_| run(&mut call)).await?,
+        Run::HereIfSmall(run) => match run(call)? {
+            Begun::Answered(answer) => Ok(answer),
+            Begun::Long(run) => context.compute(run).await?,
+        },
         Run::Waiting(run) => run(call).await,
         Run::Subscription(_) | Run::Unsubscription => unreachable!("these are not called"),
     }

@@ -7,6 +7,7 @@ mod calls;
 pub(crate) mod connection;
 mod depth;
 mod path;
+mod plain;
 pub(crate) mod refusal;
 mod request_id;
 pub(crate) mod services;

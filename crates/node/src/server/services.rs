@@ -4,26 +4,29 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
 use hyper::body::Body;
 use jsonrpsee::{
     server::{
-        BatchRequestConfig, HttpBody, Methods, PingConfig, Server, ServerConfig, StopHandle,
-        TowerServiceBuilder, middleware::rpc::RpcServiceBuilder, stop_channel, ws,
+        self, BatchRequestConfig, HttpBody, PingConfig, Server, ServerConfig, StopHandle,
+        TowerServiceBuilder, http::call_with_service, middleware::rpc::RpcServiceBuilder,
+        stop_channel, ws,
     },
     types::ErrorObjectOwned,
 };
 use observe::metrics::Samples;
 use tower::{
-    Service,
+    Layer, Service,
     layer::util::{Identity, Stack},
 };
 use tracing::Instrument;
 
 use super::{
     access, admin, body,
-    calls::{CallsLayer, Silent},
+    calls::{Calls, CallsLayer, Silent},
     connection::Connection,
     path::Path,
+    plain::Plain,
     refusal::Refusal,
     request_id::{self, RequestIds},
 };
@@ -43,9 +46,18 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Messages that wait for one WebSocket that does not read. They may be large: there are few.
 const MESSAGES_MAX: u32 = 64;
 
+/// The methods of an endpoint.
+struct Methods {
+    /// For WebSockets.
+    all: server::Methods,
+    /// For everyone else.
+    plain: Calls<Plain>,
+}
+
 /// What answers requests.
 pub(crate) struct Services {
     context: Arc<Context>,
+    /// For WebSockets.
     rpc: TowerServiceBuilder<Stack<CallsLayer, Identity>, Identity>,
     root: Methods,
     own: Methods,
@@ -70,9 +82,13 @@ impl Services {
                 PingConfig::new().ping_interval(ping).inactive_limit(ping * 2).max_failures(1),
             )
             .build();
-        let root: Methods = register::root(context).into();
-        let own: Methods = register::own(context).into();
+        let root: server::Methods = register::root(context).into();
+        let own: server::Methods = register::own(context).into();
         let layer = CallsLayer::new(context, [&root, &own]);
+        let [root, own] = [root, own].map(|all| {
+            let answer_bytes = limits.answer_bytes as usize;
+            Methods { plain: layer.layer(Plain { methods: all.clone(), answer_bytes }), all }
+        });
         let rpc = Server::builder()
             .set_config(config)
             .set_rpc_middleware(RpcServiceBuilder::new().layer(layer))
@@ -218,7 +234,7 @@ impl Services {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let (mut parts, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         let reading = body::read(self.context.limits(), &parts.headers, body);
         let stopped = async {
             match connection {
@@ -242,12 +258,20 @@ impl Services {
                 return failed(missing.status, RpcError::new(code, missing.why));
             }
         };
+        let mut request = Request::post("/").body(Full::new(body)).expect("it is one");
         // Clients send all sorts of types, or none. Web pages were checked by their origin, so the
         // type protects nobody.
-        parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        parts.headers.remove(header::CONTENT_LENGTH);
-        let request = Request::from_parts(parts, http_body_util::Full::new(body));
-        let answer = self.rpc(request, endpoint, connection).await;
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(header::CONTENT_TYPE, json);
+        let extensions = request.extensions_mut();
+        extensions.insert(endpoint);
+        if let Some(connection) = connection {
+            extensions.insert(connection.clone());
+        }
+        let limits = self.context.limits();
+        let batches = BatchRequestConfig::Limit(limits.batch_items);
+        let calls = self.methods(endpoint).plain.clone();
+        let answer = call_with_service(request, batches, limits.body_bytes, calls).await;
         match answer.extensions().get::<Silent>() {
             Some(Silent) => text(StatusCode::OK, HttpBody::empty()),
             None => answer,
@@ -257,25 +281,6 @@ impl Services {
     /// A WebSocket, from now on.
     async fn upgrade<B>(
         &self,
-        request: Request<B>,
-        endpoint: Endpoint,
-        connection: Option<&Arc<Connection>>,
-    ) -> Response<HttpBody>
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        let mut response = self.rpc(request, endpoint, connection).await;
-        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            *response.status_mut() = StatusCode::BAD_REQUEST;
-        } else if let Some(connection) = connection {
-            connection.upgrade();
-        }
-        response
-    }
-
-    async fn rpc<B>(
-        &self,
         mut request: Request<B>,
         endpoint: Endpoint,
         connection: Option<&Arc<Connection>>,
@@ -284,20 +289,30 @@ impl Services {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let methods = match endpoint {
-            Endpoint::Root => self.root.clone(),
-            Endpoint::Shard(_) => self.own.clone(),
-        };
         let extensions = request.extensions_mut();
         extensions.insert(endpoint);
         if let Some(connection) = connection {
             extensions.insert(connection.clone());
         }
+        let methods = self.methods(endpoint).all.clone();
         let mut service = self.rpc.clone().build(methods, stop_of(connection));
-        service
+        let mut response = service
             .call(request)
             .await
-            .unwrap_or_else(|error| text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")))
+            .unwrap_or_else(|error| text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")));
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+        } else if let Some(connection) = connection {
+            connection.upgrade();
+        }
+        response
+    }
+
+    fn methods(&self, endpoint: Endpoint) -> &Methods {
+        match endpoint {
+            Endpoint::Root => &self.root,
+            Endpoint::Shard(_) => &self.own,
+        }
     }
 }
 

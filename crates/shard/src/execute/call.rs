@@ -12,12 +12,14 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{TxKind, U256, map::HashMap};
 use revm::{
     Database, ExecuteEvm, InspectEvm,
+    bytecode::opcode,
     context::{
         BlockEnv, TxEnv,
         result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction},
     },
     context_interface::either::Either,
-    database::CacheDB,
+    database::{CacheDB, WrapDatabaseRef},
+    interpreter::Instruction,
     primitives::hardfork::SpecId,
 };
 use revm_inspectors::access_list::AccessListInspector;
@@ -30,6 +32,7 @@ use crate::{
     },
     shard::message,
     state::{ReaderDatabase, StateReader, bytecode},
+    store::StoreError,
 };
 
 pub use request::{AccountOverride, BlockOverride, Call, CallError, Outcome, Overrides};
@@ -50,6 +53,20 @@ const ESTIMATE_ERROR: u128 = 15;
 /// An access list changes what is executed, which changes the list. It settles soon, or never.
 const ACCESS_LIST_ROUNDS: usize = 8;
 
+/// A call that needs no more than this takes some hundred microseconds at most: it is no more than
+/// some tens of slots, or of hashes of a kilobyte.
+const SMALL_GAS: u64 = 100_000;
+/// What comes of these depends on how much gas is left.
+const SEES_GAS: [u8; 7] = [
+    opcode::GAS,
+    opcode::CALL,
+    opcode::CALLCODE,
+    opcode::DELEGATECALL,
+    opcode::STATICCALL,
+    opcode::CREATE,
+    opcode::CREATE2,
+];
+
 /// Where calls are made: a state, and the block that they would be in.
 pub struct Calls<'a> {
     pub rules: &'a Rules,
@@ -69,6 +86,35 @@ impl<'a> Calls<'a> {
             let mut machine = self.machine(scratch, (), &env, overrides);
             machine.transact(env).map(|done| Outcome::new(done.result)).map_err(call_error)
         })
+    }
+
+    /// The same for a call that is over soon. `None`: it is not, or may not be, and was not made to
+    /// its end.
+    ///
+    /// It gets [`SMALL_GAS`] only. With so little gas it could come to something else than with all
+    /// of it, but only if it ran out, or looked at what is left, or gave some to another contract;
+    /// then it is `None`. So what there is, is what [`Calls::call`] would say.
+    pub fn call_if_small(&self, call: &Call, overrides: &Overrides) -> Option<Outcome> {
+        let pays = call.gas_price.is_some_and(|price| price > 0);
+        if pays
+            || call.to.is_create()
+            || !call.authorizations.is_empty()
+            || !overrides.is_of_block()
+        {
+            return None;
+        }
+        let gas = call.gas.unwrap_or(SMALL_GAS).min(SMALL_GAS);
+        let made = caught(|| {
+            let mut state = WrapDatabaseRef(ReaderDatabase::new(self.reader, self.context));
+            let env = self.transaction_env(call, &mut state, Some(gas))?;
+            let mut machine = self.machine(state, (), &env, overrides);
+            for opcode in SEES_GAS {
+                machine.instruction.insert_instruction(opcode, Instruction::unknown(), 0);
+            }
+            machine.transact(env).map(|done| Outcome::new(done.result)).map_err(call_error)
+        });
+        // Those who make it in full find out what is wrong with it.
+        made.ok().filter(|outcome| !matches!(outcome, Outcome::Halted { .. }))
     }
 
     /// The least gas with which the call succeeds, found as geth finds it: a little above the
@@ -195,7 +241,7 @@ impl<'a> Calls<'a> {
     pub(crate) fn transaction_env(
         &self,
         call: &Call,
-        scratch: &mut Scratch<'a>,
+        state: &mut impl Database<Error = StoreError>,
         gas: Option<u64>,
     ) -> Result<TxEnv, CallError> {
         if !call.authorizations.is_empty() && call.to.is_create() {
@@ -203,7 +249,7 @@ impl<'a> Calls<'a> {
                 "with authorisations nothing can be created".to_owned(),
             ));
         }
-        let sender = scratch.basic(call.from)?.unwrap_or_default();
+        let sender = state.basic(call.from)?.unwrap_or_default();
         let gas_price = call.gas_price.unwrap_or(0);
         let mut gas_limit = gas.or(call.gas).unwrap_or(self.gas_cap).min(self.gas_cap);
         if gas_price > 0 && !self.rules.no_fee {
@@ -245,14 +291,14 @@ impl<'a> Calls<'a> {
     }
 
     /// A machine that looks at nothing but the call itself.
-    pub(crate) fn machine<I>(
+    pub(crate) fn machine<D: Database, I>(
         &self,
-        scratch: Scratch<'a>,
+        state: D,
         inspector: I,
         env: &TxEnv,
         overrides: &Overrides,
-    ) -> Machine<Scratch<'a>, I> {
-        let mut machine = evm::inspected(self.rules, self.chain_id, scratch, inspector);
+    ) -> Machine<D, I> {
+        let mut machine = evm::inspected(self.rules, self.chain_id, state, inspector);
         machine.ctx.modify_cfg(|cfg| {
             cfg.disable_nonce_check = true;
             cfg.disable_eip3607 = true;

@@ -7,9 +7,9 @@ use alloy_consensus::Transaction as _;
 use alloy_eips::{eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS};
 use alloy_primitives::{B256, Bytes, U256};
 use revm::{
-    Context, Database, Journal, MainBuilder, MainnetEvm, SystemCallEvm,
+    Context, Database, Journal, MainnetEvm, SystemCallEvm,
     context::{
-        BlockEnv, CfgEnv, LocalContext, TxEnv,
+        BlockEnv, CfgEnv, Evm, LocalContext, TxEnv,
         result::{EVMError, ExecutionResult, InvalidTransaction, Output},
     },
     context_interface::{FrameStack, block::BlobExcessGasAndPrice},
@@ -44,11 +44,20 @@ pub fn inspected<D: Database, I>(
     database: D,
     inspector: I,
 ) -> Machine<D, I> {
-    let mut machine = world(rules, chain_id, database).build_mainnet_with_inspector(inspector);
-    // revm makes eight frames of 32 KiB at once. Frames are made when they are needed too, and
-    // most of many shards need one or two.
-    machine.frame_stack = FrameStack::new();
-    machine
+    let instruction = EthInstructions::new_mainnet_with_spec(rules.fork);
+    let precompiles = EthPrecompiles::new(rules.fork);
+    assembled(world(rules, chain_id, database), inspector, instruction, precompiles)
+}
+
+/// A machine without frames: revm would make eight of 32 KiB at once. They are made when they are
+/// needed too, and most need one or two.
+fn assembled<D: Database, I>(
+    ctx: MainnetContext<D>,
+    inspector: I,
+    instruction: EthInstructions<EthInterpreter, MainnetContext<D>>,
+    precompiles: EthPrecompiles,
+) -> Machine<D, I> {
+    Evm { ctx, inspector, instruction, precompiles, frame_stack: FrameStack::new() }
 }
 
 /// A machine between two blocks, when it may change threads: without the frames and the memory of
@@ -82,9 +91,7 @@ impl<D: Database> Parked<D> {
             local: LocalContext::default(),
             error: Ok(()),
         };
-        let mut machine = Machine::new(ctx, self.instruction, self.precompiles);
-        machine.frame_stack = FrameStack::new();
-        machine
+        assembled(ctx, (), self.instruction, self.precompiles)
     }
 
     /// What it reads from.

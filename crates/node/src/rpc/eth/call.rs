@@ -13,7 +13,7 @@ use crate::{
     context::Context,
     rpc::{
         error::RpcError,
-        method::{Answer, Call, Kind, Method, Param, answer},
+        method::{Answer, Begun, Call, Kind, Method, Param, Run, answer},
     },
 };
 
@@ -22,11 +22,14 @@ const BLOCK: Param = Param::optional("block", Kind::Block);
 const STATE: Param = Param::optional("stateOverrides", Kind::Options);
 const BLOCK_OVERRIDES: Param = Param::optional("blockOverrides", Kind::Options);
 
+/// Arguments that are longer are read on a worker, too.
+const SMALL_BYTES: usize = 16 << 10;
+
 pub(crate) const METHODS: &[Method] = &[
-    Method::on_worker(
+    Method::of(
         "eth_call",
         &[CALL, BLOCK, STATE, BLOCK_OVERRIDES],
-        call,
+        Run::HereIfSmall(call),
         "What a call returns, without a transaction. With `pending` it sees the next block.",
     ),
     Method::on_worker(
@@ -79,13 +82,34 @@ impl Asked {
     }
 }
 
-fn call(call: &mut Call) -> Result<Answer, RpcError> {
+/// Most calls ask for a balance or the like, which takes less time than to hand it to a worker.
+fn call(mut call: Call) -> Result<Begun, RpcError> {
+    if call.args.bytes() > SMALL_BYTES {
+        return Ok(Begun::Long(Box::new(move |context| in_full(context, &to_be_made(&mut call)?))));
+    }
+    let asked = to_be_made(&mut call)?;
+    let small = |calls: &Calls<'_>| calls.call_if_small(&asked.call, &asked.overrides);
+    match asked.with(&call.context, small)? {
+        Some(outcome) => said(outcome).map(Begun::Answered),
+        None => Ok(Begun::Long(Box::new(move |context| in_full(context, &asked)))),
+    }
+}
+
+fn to_be_made(call: &mut Call) -> Result<Asked, RpcError> {
     let mut asked = Asked::read(call, true)?;
     if asked.block == Some(BlockId::Number(BlockNumberOrTag::Pending)) {
         request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
     }
-    let outcome = asked.with(&call.context, |calls| calls.call(&asked.call, &asked.overrides))?;
-    match outcome.map_err(failed)? {
+    Ok(asked)
+}
+
+fn in_full(context: &Context, asked: &Asked) -> Result<Answer, RpcError> {
+    let outcome = asked.with(context, |calls| calls.call(&asked.call, &asked.overrides))?;
+    said(outcome.map_err(failed)?)
+}
+
+fn said(outcome: Outcome) -> Result<Answer, RpcError> {
+    match outcome {
         Outcome::Returned { output, .. } => answer(&output),
         Outcome::Reverted { output, .. } => Err(revert::error(output)),
         Outcome::Halted { reason, .. } => Err(RpcError::server(halt_words(&reason))),

@@ -35,6 +35,13 @@ pub struct Overrides {
     pub block: BlockOverride,
 }
 
+impl Overrides {
+    /// Whether nothing is different but the block's own fields.
+    pub(super) fn is_of_block(&self) -> bool {
+        self.accounts.is_empty() && self.block.hashes.is_empty()
+    }
+}
+
 /// What is different about an account.
 #[derive(Clone, Debug, Default)]
 pub struct AccountOverride {

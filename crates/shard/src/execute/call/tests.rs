@@ -24,6 +24,13 @@ impl Place {
         Place { maps, context: context(1), rules }
     }
 
+    fn put_code(&self, address: Address, code: &Bytes) {
+        let mut maps = self.maps.inner.lock().unwrap();
+        let hash = keccak256(code);
+        maps.codes.insert(hash, code.clone());
+        maps.accounts.get_mut(&address).expect("it is there").code_hash = hash;
+    }
+
     fn calls(&self) -> Calls<'_> {
         Calls {
             rules: &self.rules,
@@ -80,6 +87,63 @@ fn a_call_gets_no_more_gas_than_the_cap() {
     let burn = Call { gas: Some(u64::MAX), ..to(BURNER, Bytes::new()) };
     let outcome = calls.call(&burn, &no()).unwrap();
     assert!(matches!(outcome, Outcome::Halted { gas_used: 60_000, .. }), "{outcome:?}");
+}
+
+#[test]
+fn a_small_call_is_made_as_in_full_and_others_are_left() {
+    let place = Place::new(Rules::default());
+    let calls = place.calls();
+    let small = [
+        to(TOKEN, token_input(user(1), 5)),
+        to(REVERTER, Bytes::new()),
+        to(user(1), Bytes::new()),
+        Call { gas: Some(60_000), ..to(TRANSIENT, Bytes::new()) },
+    ];
+    for call in small {
+        assert_eq!(calls.call_if_small(&call, &no()), calls.call(&call, &no()).ok(), "{call:?}");
+    }
+    let others = [
+        to(BURNER, Bytes::new()),
+        Call { gas: Some(30_000), ..to(BURNER, Bytes::new()) },
+        to(TOKEN, vec![1; 10_000]),
+        Call { gas_price: Some(2 * GWEI), ..to(user(1), Bytes::new()) },
+        Call { to: TxKind::Create, ..Call::default() },
+        Call { from: Address::repeat_byte(0xee), value: U256::ONE, ..to(user(1), Bytes::new()) },
+    ];
+    for call in others {
+        assert_eq!(calls.call_if_small(&call, &no()), None, "{call:?}");
+    }
+}
+
+/// Whatever a program does: what it comes to with little gas is what it comes to with much.
+#[test]
+fn a_small_call_never_says_anything_else_than_one_in_full() {
+    let place = Place::new(Rules::default());
+    let mut random = Dice(7);
+    let opcodes: Vec<u8> = (0..=0xff).filter(|byte| op::OpCode::new(*byte).is_some()).collect();
+    let (mut made, mut left) = (0, 0);
+    for _ in 0..20_000 {
+        let mut code = Code::new();
+        for _ in 0..random.roll(24) {
+            let numbers = [0, 1, 2, 32, 96, 60_000, u64::MAX];
+            code = match random.roll(2) {
+                0 => code.push(numbers[random.roll(numbers.len() as u64) as usize]),
+                _ => code.op(opcodes[random.roll(opcodes.len() as u64) as usize]),
+            };
+        }
+        let end = [op::STOP, op::RETURN, op::REVERT][random.roll(3) as usize];
+        let code = code.push(0u64).op(op::MSTORE).push(64u64).push(0u64).op(end).bytes();
+        place.put_code(TOKEN, &code);
+        let call = to(TOKEN, vec![7; 40]);
+        match place.calls().call_if_small(&call, &no()) {
+            Some(small) => {
+                made += 1;
+                assert_eq!(Some(small), place.calls().call(&call, &no()).ok(), "{code}");
+            }
+            None => left += 1,
+        }
+    }
+    assert!(made > 1_000 && left > 1_000, "{made} were made, {left} were left");
 }
 
 #[test]
