@@ -9,6 +9,7 @@ use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, hex};
 use common::{GWEI, account, balance, block_on, config, open, send, settle, shard, transfer};
 use kernel::{Discipline, Runtime, Simulation};
+use revm::primitives::hardfork::SpecId;
 use shard::{
     Config, Position, Shard, Shards,
     config::GenesisAccount,
@@ -305,7 +306,7 @@ fn a_status_tells_that_a_shard_backs_off_and_no_longer_when_it_does_not() {
 }
 
 #[test]
-fn data_of_another_genesis_is_refused() {
+fn data_of_another_genesis_or_fork_is_refused() {
     let (mut simulation, disk, config) = (simulation(), SimDisk::new(1), config());
     let open = |simulation: &Simulation, config: &Config| {
         let store = DiskStore::open(Arc::new(disk.clone()), Options::default()).unwrap();
@@ -324,5 +325,10 @@ fn data_of_another_genesis_is_refused() {
         assert!(matches!(error, OpenError::Genesis), "{error}");
         simulation.run();
     }
+    let mut older = config.clone();
+    older.rules.fork = SpecId::PRAGUE;
+    let error = open(&simulation, &older).unwrap_err();
+    assert!(error.to_string().contains("made for the hard fork Osaka"), "{error}");
+    simulation.run();
     open(&simulation, &config).unwrap();
 }

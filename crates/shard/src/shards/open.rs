@@ -13,6 +13,7 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bytes};
 use kernel::{Handle, ScheduleError};
+use revm::primitives::hardfork::SpecId;
 
 use super::{
     Shards,
@@ -40,6 +41,7 @@ use crate::{
 
 /// Where the tables say with which genesis they were made.
 const GENESIS_KEY: &[u8] = b"genesis";
+const FORK_KEY: &[u8] = b"fork";
 
 /// Why shards could not be opened.
 #[derive(Debug)]
@@ -57,6 +59,8 @@ pub enum OpenError {
     ChainId { shard: Address, was: u64, now: u64 },
     /// The data was made with another genesis, or with rules that give another block 0.
     Genesis,
+    /// The data was made under the rules of another hard fork.
+    Fork { was: String, now: &'static str },
 }
 
 impl std::fmt::Display for OpenError {
@@ -75,6 +79,11 @@ impl std::fmt::Display for OpenError {
                 "the data directory was made with another genesis: its accounts and time, the \
                  block gas limit, the hard fork, the system calls and the state root must be those \
                  that it was made with; use them, or another data directory",
+            ),
+            OpenError::Fork { was, now } => write!(
+                f,
+                "the data directory was made for the hard fork {was}, and this is {now}: use the \
+                 one that it was made for, or another data directory"
             ),
         }
     }
@@ -145,7 +154,7 @@ impl Shards {
     ) -> Result<Shards, OpenError> {
         config.check().map_err(OpenError::Config)?;
         let genesis = Arc::new(GenesisState::new(&config.genesis, &config.rules));
-        check_genesis(&*store, genesis.fingerprint())?;
+        check_beginning(&*store, &genesis, config.rules.fork)?;
         let registry = Arc::new(Registry::default());
         let weak: Weak<Registry> = Arc::downgrade(&registry);
         let (clock, cut, depth) = (runtime.clone(), weak.clone(), config.prune_depth);
@@ -241,20 +250,36 @@ impl Shards {
     }
 }
 
-/// Refuses data that was made with another genesis. What does not say is taken, and says from now
-/// on.
-fn check_genesis(store: &dyn Store, fingerprint: B256) -> Result<(), OpenError> {
-    let mut same = None;
-    store.get(Table::Meta, GENESIS_KEY, &mut |found| same = Some(found == fingerprint))?;
-    match same {
-        Some(true) => Ok(()),
-        Some(false) => Err(OpenError::Genesis),
-        None => {
-            let (key, value) = (GENESIS_KEY.to_vec(), fingerprint.to_vec());
-            let put = Change::Put { table: Table::Meta, key, value };
-            Ok(store.fold(store.folded(), &mut std::iter::once(put))?)
-        }
+/// Refuses data that was made with another genesis, or for another hard fork: not all of these
+/// have another block 0.
+fn check_beginning(
+    store: &dyn Store,
+    genesis: &GenesisState,
+    fork: SpecId,
+) -> Result<(), OpenError> {
+    let (fingerprint, now) = (genesis.fingerprint(), <&'static str>::from(fork));
+    if written_before(store, GENESIS_KEY, fingerprint.as_slice())?.is_some() {
+        return Err(OpenError::Genesis);
     }
+    match written_before(store, FORK_KEY, now.as_bytes())? {
+        None => Ok(()),
+        Some(was) => Err(OpenError::Fork { was: String::from_utf8_lossy(&was).into_owned(), now }),
+    }
+}
+
+/// What the data says instead of this. If it says nothing it is taken, and says so from now on.
+fn written_before(
+    store: &dyn Store,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut found = None;
+    store.get(Table::Meta, key, &mut |bytes| found = Some(bytes.to_vec()))?;
+    if found.is_none() {
+        let put = Change::Put { table: Table::Meta, key: key.to_vec(), value: value.to_vec() };
+        store.fold(store.folded(), &mut std::iter::once(put))?;
+    }
+    Ok(found.filter(|found| found != value))
 }
 
 /// Puts transactions back into a pool. What it does not take any more is dropped with the reason.
