@@ -25,8 +25,13 @@ pub(super) struct Chain {
     pub(super) token: Option<Address>,
 }
 
+/// If nothing has changed for so long, nothing will.
+const STUCK: std::time::Duration = std::time::Duration::from_millis(100);
+const MINE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"evm_mine","params":[]}"#;
+
 /// Everybody who sends, and where to.
 pub(super) struct Load {
+    who: Who,
     signers: Vec<PrivateKeySigner>,
     pub(super) chains: Vec<Chain>,
     /// The next nonce by chain and sender.
@@ -53,7 +58,7 @@ impl Load {
             chains.push(Chain { path, id: quantity(&id)?, token: None });
         }
         let nonces = vec![vec![0; SENDERS]; count];
-        let mut load = Load { signers, chains, nonces, sending, made: 0 };
+        let mut load = Load { who, signers, chains, nonces, sending, made: 0 };
         if sending.kind == Kind::Token {
             load.deploy(&mut connection)?;
         }
@@ -224,8 +229,12 @@ impl Load {
                 .collect();
             let request = http::prepare(&chain.path, &format!("[{}]", bodies.join(",")));
             let start = std::time::Instant::now();
+            let (mut last, mut changed) = (Vec::new(), start);
             loop {
                 let answer = connection.ask(&request)?;
+                if answer != last {
+                    (last, changed) = (answer.to_vec(), std::time::Instant::now());
+                }
                 let list: Vec<serde_json::Value> = serde_json::from_slice(answer)
                     .map_err(|why| format!("no list of nonces: {why}"))?;
                 let there = |(value, want): (&serde_json::Value, &u64)| {
@@ -237,6 +246,12 @@ impl Load {
                 }
                 if start.elapsed().as_secs() > 120 {
                     return Err("what was sent is not in blocks after two minutes".to_owned());
+                }
+                // One that mines for each transaction leaves behind what came while it mined, until
+                // the next one comes. It gets a hint.
+                let leaves_some = self.who == (Who::Anvil { automine: true });
+                if leaves_some && changed.elapsed() > STUCK {
+                    connection.ask(&http::prepare(&chain.path, MINE))?;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }

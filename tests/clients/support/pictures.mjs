@@ -1,7 +1,9 @@
-// What does the dashboard look like under some load? Writes the pictures of the documentation into
-// the folder that it is told.
+// What do the dashboard and `top` look like under some load? Writes the pictures of the
+// documentation into the folder that it is told.
 
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { live, openPage, startBrowser } from './browser.mjs';
 import { alice, ask, batch, bob, carol, startNode, until } from './node.mjs';
 
@@ -36,6 +38,21 @@ async function take(name, options) {
   await page.done();
 }
 
+/** What `top` prints, as a terminal would show it. */
+async function takeTop(name) {
+  const { stdout } = await promisify(execFile)(process.env.SHIFTWORK, ['top', node.url, '--once']);
+  const page = await browser.newPage();
+  await page.setViewport({ width: 800, height: 600 });
+  await page.setContent('<body style="margin:0;background:#14171c"><pre></pre>');
+  await page.$eval('pre', (pre, text) => {
+    pre.textContent = text.trimEnd().split('\n').slice(0, 30).join('\n');
+    pre.style = 'margin:0;padding:16px;width:max-content;color:#d7dde5;font:14px/1.25 "DejaVu Sans Mono",monospace';
+  }, stdout);
+  const pre = await page.$('pre');
+  await pre.screenshot({ path: join(folder, `${name}.png`) });
+  await page.close();
+}
+
 const loading = load();
 await until('some blocks', async () => {
   const { result } = await ask(node.shard(shards[0]), 'eth_blockNumber');
@@ -44,6 +61,7 @@ await until('some blocks', async () => {
 await take('dashboard-light', { width: 1_280, height: 960 });
 await take('dashboard-dark', { width: 1_280, height: 960, scheme: 'dark' });
 await take('dashboard-phone', { width: 375, height: 812 });
+await takeTop('top');
 going = false;
 await loading;
 await browser.close();

@@ -1,4 +1,4 @@
-//! `cargo xtask pictures`: what does the dashboard look like?
+//! `cargo xtask pictures`: what do the dashboard and `top` look like?
 //!
 //! A node with some load, and a browser without a window that looks at it. The pictures of the
 //! documentation are made here and nowhere else.
@@ -16,10 +16,10 @@ pub(crate) fn run() -> Result<()> {
     let folder = shell::root().join("docs/pictures");
     fs::create_dir_all(&folder)?;
     let (home, chromium) = super::browser()?;
-    shell::run(shell::cargo(["build", "--package", "shiftwork-cli"]))?;
+    shell::run(shell::cargo(["build", "--release", "--package", "shiftwork-cli"]))?;
     let mut command = std::process::Command::new("node");
     command.current_dir(&home).arg("support/pictures.mjs").arg(&folder);
-    command.env("SHIFTWORK", shell::target_dir().join("debug/shiftwork"));
+    command.env("SHIFTWORK", shell::target_dir().join("release/shiftwork"));
     command.env("CHROMIUM", chromium);
     shell::run(command)?;
     for entry in fs::read_dir(&folder)? {
