@@ -129,6 +129,7 @@ impl Recorder {
     }
 
     /// In a simulation: writes an event of `worker`, or of a thread that is none.
+    #[inline(never)]
     pub(crate) fn write_simulated(&self, worker: Option<usize>, note: Note) {
         let numbers = self.numbers.as_ref().expect("this is a simulation");
         let note = note.numbered(numbers.fetch_add(1, Relaxed));
@@ -137,6 +138,7 @@ impl Recorder {
 
     /// Writes an event of a thread that is no worker, at a time that is not earlier than those
     /// that others wrote.
+    #[inline(never)]
     pub(crate) fn write_outside(
         &self,
         now: impl FnOnce() -> Nanos,

@@ -26,7 +26,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
     sync::{
-        Mutex,
+        self, Mutex,
         atomic::{
             AtomicU64, AtomicUsize,
             Ordering::{Acquire, Relaxed, Release},
@@ -39,6 +39,10 @@ use super::note::{Note, SINCE, WORDS};
 
 /// So many events lie in a page, if the capacity is not smaller.
 pub(super) const PAGE: usize = 1024;
+
+/// The place of the event that comes so much later is fetched: the memory of a ring does not stay in
+/// the nearest cache, and the next atomic step would wait for it.
+const AHEAD: usize = 16;
 
 /// Memory for so many events per ring is touched before it is needed: the system hands it out
 /// page by page, which would be paid for by turns.
@@ -80,11 +84,12 @@ impl Writer {
         Writer { ring, page: None, place: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&mut self, note: Note) {
         if let Some(page) = &self.page
             && let Some(place) = page.notes.get(self.place)
         {
+            sync::prefetch(place.as_ptr().wrapping_add(WORDS * AHEAD).cast(), size_of_val(place));
             for (word, value) in place.iter().zip(note.words()) {
                 word.store(value, Relaxed);
             }
@@ -96,6 +101,7 @@ impl Writer {
     }
 
     #[cold]
+    #[inline(never)]
     fn write_to_next_page(&mut self, note: Note) {
         (self.page, self.place) = (Some(self.ring.next_page()), 0);
         self.write(note);
