@@ -312,20 +312,18 @@ impl Shared {
         strand: Option<StrandRef>,
         since: Nanos,
     ) {
-        let now = || match (since, worker) {
-            (0, Some(worker)) => worker.now(),
-            (0, None) => self.now(),
-            _ => since,
-        };
-        let note = |at: Nanos| {
+        let note = move |at: Nanos| {
             if let Some(strand) = strand {
                 strand.header().queued_at.store(at.max(1), Relaxed);
             }
             Note::new(at, EventKind::Wake, strand.map(|strand| strand.header().id))
         };
         match worker {
-            Some(worker) => worker.write(note(now())),
-            None => self.recorder.write_outside(now, note),
+            Some(worker) => worker.write(note(if since == 0 { worker.now() } else { since })),
+            None => {
+                let now = move || if since == 0 { self.now() } else { since };
+                self.recorder.write_outside(now, note);
+            }
         }
     }
 

@@ -67,16 +67,15 @@ impl Ticks {
 
     #[inline]
     pub(crate) fn now(&self, clock: &Clock) -> Nanos {
-        if !self.counts {
-            return clock.now();
+        if self.counts {
+            let anchor = self.anchor.get();
+            let since = counter::read().wrapping_sub(anchor.ticks);
+            if since < self.trust.get() {
+                // The product is less than that of `TRUST` and 2^32.
+                return self.never_back(anchor.nanos + ((since * self.pace.get()) >> 32));
+            }
         }
-        let anchor = self.anchor.get();
-        let since = counter::read().wrapping_sub(anchor.ticks);
-        if since >= self.trust.get() {
-            return self.ask(clock);
-        }
-        // Fewer ticks than are trusted, so the product is less than that of `TRUST` and 2^32.
-        self.never_back(anchor.nanos + ((since * self.pace.get()) >> 32))
+        self.ask(clock)
     }
 
     #[inline]
@@ -94,7 +93,11 @@ impl Ticks {
     }
 
     #[cold]
+    #[inline(never)]
     fn ask(&self, clock: &Clock) -> Nanos {
+        if !self.counts {
+            return clock.now();
+        }
         let before = counter::read();
         let nanos = clock.now();
         let ticks = counter::read();

@@ -351,9 +351,7 @@ impl<'a> Turn<'a> {
     pub(crate) fn note_wait(&self, since: world::Nanos) {
         let worker = self.worker;
         worker.ticks.not_before(since);
-        let recorder = &worker.shared.recorder;
-        let began = recorder.is_on().then(|| recorder.began_after(worker.id, since)).flatten();
-        let began = began.unwrap_or_else(|| worker.now());
+        let began = worker.began_after(since).unwrap_or_else(|| worker.now());
         worker.slot().counters.waiting.note(began.saturating_sub(since));
     }
 

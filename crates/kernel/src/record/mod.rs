@@ -4,11 +4,9 @@
 //! own, so that writing shares nothing; the last ring is for all threads that are not workers. A
 //! full ring overwrites its oldest events, and how many is known from its count.
 //!
-//! A ring has a lock. Its worker takes it for a few stores, and nobody else wants it but a reader:
-//! an uncontended lock costs some nanoseconds, less than the clock. A reader copies [`CHUNK`]
-//! events at a time, so a worker waits for no more than that. Events have absolute numbers, so the
-//! reader sees what was overwritten between two chunks, and leaves out all that came before: there is
-//! never a gap in what it returns.
+//! What is shared is known to `ring.rs`: a worker takes a lock once in a thousand events, and a reader
+//! keeps nobody from writing. Threads that are not workers share a writer under a lock, and so does
+//! everything in a simulation.
 //!
 //! 1. A turn whose beginning was recorded records its end, be the recorder off by then; and one
 //!    whose beginning was not, none. A reader leaves out the ends of turns that began in an earlier
@@ -23,15 +21,18 @@
 
 mod event;
 mod names;
+mod note;
+mod ring;
 
 pub use event::{Event, EventKind, NAMES_MAX, Recording};
+pub(crate) use note::Note;
+pub(crate) use ring::Writer;
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeSet, HashMap},
-    time::Duration,
+    sync::Arc,
 };
-
-use crossbeam_utils::CachePadded;
 
 use crate::{
     attributes::WorkerId,
@@ -43,72 +44,17 @@ use crate::{
     world::Nanos,
 };
 use names::Names;
+use ring::{Ring, View};
 
 /// Events kept per worker when nothing else is said.
 pub(crate) const EVENTS_DEFAULT: usize = 65_536;
 
-/// So many events are copied at a time.
-const CHUNK: u64 = 1024;
-
 /// So many events before those that are asked for are searched for turns that were under way.
-const LOOK_BACK: u64 = 4 * CHUNK;
-
-/// Memory for so many events per ring is touched before it is needed: the system hands it out
-/// page by page, which would be paid for by turns.
-const TOUCHED_MAX: usize = 1 << 20;
+const LOOK_BACK: usize = 4096;
 
 /// On real threads somebody counts what waits once in so many nanoseconds. It takes a look at the
 /// queues of all workers.
 const LOOK_EVERY: Nanos = 100_000;
-
-const NOBODY: u16 = u16::MAX;
-const UNSEEN: u32 = u32::MAX;
-
-/// An event as it is kept.
-#[derive(Clone, Copy)]
-pub(crate) struct Note {
-    pub(crate) at: Nanos,
-    /// 0: none.
-    pub(crate) strand: u64,
-    /// 0: not known. Times of wakes are stored as 1 at least.
-    pub(crate) since: Nanos,
-    number: u64,
-    queued: u32,
-    victim: u16,
-    pub(crate) kind: EventKind,
-}
-
-impl Note {
-    #[inline]
-    pub(crate) fn new(at: Nanos, kind: EventKind, strand: Option<StrandId>) -> Note {
-        let strand = strand.map_or(0, |strand| strand.0);
-        Note { at, strand, since: 0, number: 0, queued: UNSEEN, victim: NOBODY, kind }
-    }
-
-    pub(crate) fn from(mut self, victim: usize) -> Note {
-        self.victim = u16::try_from(victim).unwrap_or(NOBODY);
-        self
-    }
-
-    #[inline]
-    pub(crate) fn waited(mut self, since: Nanos, queued: Option<usize>) -> Note {
-        self.since = since;
-        self.queued = queued.map_or(UNSEEN, |n| u32::try_from(n).unwrap_or(UNSEEN - 1));
-        self
-    }
-
-    fn event(&self, worker: Option<WorkerId>) -> Event {
-        Event {
-            at: Duration::from_nanos(self.at),
-            worker,
-            kind: self.kind,
-            strand: (self.strand != 0).then_some(StrandId(self.strand)),
-            since: (self.since != 0).then_some(Duration::from_nanos(self.since)),
-            victim: (self.victim != NOBODY).then_some(WorkerId(self.victim.into())),
-            queued: (self.queued != UNSEEN).then_some(self.queued),
-        }
-    }
-}
 
 pub(crate) struct Recorder {
     on: AtomicBool,
@@ -119,104 +65,28 @@ pub(crate) struct Recorder {
     /// When somebody is to count what waits.
     next_look: AtomicU64,
     /// One per worker, and the last one.
-    rings: Vec<CachePadded<Mutex<Ring>>>,
+    rings: Vec<Arc<Ring>>,
+    /// Of the last ring, for all threads that are not workers. In a simulation, of all rings.
+    writers: Vec<Mutex<Writer>>,
     /// Of strands that are gone.
     names: Mutex<Names>,
     /// Held by whoever switches.
     switching: Mutex<()>,
 }
 
-struct Ring {
-    capacity: usize,
-    /// Event `n` lies at `n` modulo the capacity; where the next one comes is kept beside, since to
-    /// divide takes longer than to write.
-    notes: Vec<Note>,
-    place: usize,
-    /// The number of the next event, and of the first one of this recording.
-    next: u64,
-    first: u64,
-}
-
-impl Ring {
-    #[inline]
-    fn write(&mut self, note: Note) {
-        match self.notes.get_mut(self.place) {
-            Some(oldest) => *oldest = note,
-            None => self.notes.push(note),
-        }
-        self.next += 1;
-        self.place += 1;
-        if self.place == self.capacity {
-            self.place = 0;
-        }
-    }
-
-    /// The one that was written last, if any was.
-    #[inline]
-    fn last(&mut self) -> Option<&mut Note> {
-        self.next.checked_sub(1)?;
-        let last = self.place.checked_sub(1).unwrap_or(self.capacity - 1);
-        self.notes.get_mut(last)
-    }
-
-    /// The oldest one that is there.
-    fn oldest(&self) -> u64 {
-        self.first.max(self.next.saturating_sub(self.capacity as u64))
-    }
-
-    fn note(&self, number: u64) -> Note {
-        self.notes[(number % self.capacity as u64) as usize]
-    }
-
-    /// Where to begin to read what happened since then: a little before, if times never go back here.
-    fn begin(&self, since: Nanos) -> u64 {
-        let (mut from, mut to) = (self.oldest(), self.next);
-        while from < to {
-            let middle = from.midpoint(to);
-            if self.note(middle).at < since {
-                from = middle + 1;
-            } else {
-                to = middle;
-            }
-        }
-        let begin = from.saturating_sub(LOOK_BACK);
-        if begin > self.oldest() { begin } else { self.first }
-    }
-
-    /// Brings the memory here.
-    fn touch(&mut self) {
-        let room = self.capacity.min(TOUCHED_MAX);
-        if self.notes.len() < room {
-            // The ring has not been full, so what lies there is written over before it is read.
-            self.notes.resize(room, Note::new(0, EventKind::Spawn, None));
-        }
-    }
-
-    /// Gives the memory back. Numbers go on, from one that belongs to the first place: who reads
-    /// meanwhile sees that what it had in mind is gone.
-    fn forget(&mut self) {
-        self.notes = Vec::new();
-        self.next = self.next.next_multiple_of(self.capacity as u64);
-        self.first = self.next;
-        self.place = 0;
-    }
-}
-
 impl Recorder {
     pub(crate) fn new(workers: usize, capacity: Option<usize>, simulated: bool) -> Recorder {
-        let ring = || Ring {
-            capacity: capacity.unwrap_or(EVENTS_DEFAULT).max(1),
-            notes: Vec::new(),
-            place: 0,
-            next: 0,
-            first: 0,
-        };
+        let ring = |_| Arc::new(Ring::new(capacity.unwrap_or(EVENTS_DEFAULT)));
+        let rings: Vec<Arc<Ring>> = (0..=workers).map(ring).collect();
+        let shared = if simulated { 0 } else { workers };
+        let writer = |ring: &Arc<Ring>| Mutex::new(Writer::new(ring.clone()));
         let recorder = Recorder {
             on: AtomicBool::new(false),
             numbers: simulated.then(|| AtomicU64::new(0)),
             behalf: AtomicUsize::new(usize::MAX),
             next_look: AtomicU64::new(0),
-            rings: (0..=workers).map(|_| CachePadded::new(Mutex::new(ring()))).collect(),
+            writers: rings[shared..].iter().map(writer).collect(),
+            rings,
             names: Mutex::default(),
             switching: Mutex::new(()),
         };
@@ -235,17 +105,13 @@ impl Recorder {
         if on && !self.is_on() {
             self.names.lock().clear();
             for ring in &self.rings {
-                let mut ring = ring.lock();
-                ring.first = ring.next;
-                if self.numbers.is_none() {
-                    ring.touch();
-                }
+                ring.begin_anew(self.numbers.is_none());
             }
         }
         self.on.store(on, Relaxed);
     }
 
-    /// Gives back the memory of what was recorded, unless it is on.
+    /// Gives back the memory of what was recorded, but for some that workers hold, unless it is on.
     pub(crate) fn forget(&self) {
         let _one = self.switching.lock();
         if self.is_on() {
@@ -253,21 +119,26 @@ impl Recorder {
         }
         self.names.lock().clear();
         for ring in &self.rings {
-            ring.lock().forget();
+            ring.forget();
         }
     }
 
-    /// Writes an event of `worker`, or of a thread that is none.
-    #[inline]
-    pub(crate) fn write(&self, worker: Option<usize>, mut note: Note) {
-        if let Some(numbers) = &self.numbers {
-            note.number = numbers.fetch_add(1, Relaxed);
-        }
-        self.ring(worker).write(note);
+    /// For a worker, which writes by itself unless this is a simulation.
+    pub(crate) fn writer(&self, worker: usize) -> Option<Writer> {
+        self.numbers.is_none().then(|| Writer::new(self.rings[worker].clone()))
+    }
+
+    /// In a simulation: writes an event of `worker`, or of a thread that is none.
+    #[inline(never)]
+    pub(crate) fn write_simulated(&self, worker: Option<usize>, note: Note) {
+        let numbers = self.numbers.as_ref().expect("this is a simulation");
+        let note = note.numbered(numbers.fetch_add(1, Relaxed));
+        self.writers[worker.unwrap_or(self.writers.len() - 1)].lock().write(note);
     }
 
     /// Writes an event of a thread that is no worker, at a time that is not earlier than those
     /// that others wrote.
+    #[inline(never)]
     pub(crate) fn write_outside(
         &self,
         now: impl FnOnce() -> Nanos,
@@ -275,11 +146,11 @@ impl Recorder {
     ) {
         if self.numbers.is_some() {
             let behalf = self.behalf.load(Relaxed);
-            return self.write((behalf != usize::MAX).then_some(behalf), note(now()));
+            return self.write_simulated((behalf != usize::MAX).then_some(behalf), note(now()));
         }
-        let mut ring = self.ring(None);
+        let mut writer = self.writers[0].lock();
         let note = note(now());
-        ring.write(note);
+        writer.write(note);
     }
 
     /// In a simulation: what `effect` does is recorded as done by `worker`, whose turn has caused it.
@@ -289,22 +160,9 @@ impl Recorder {
         self.behalf.store(usize::MAX, Relaxed);
     }
 
-    /// Says of the turn of a job that has just begun on `worker` when it was put in line. Returns when
-    /// it began, if that was recorded.
-    pub(crate) fn began_after(&self, worker: usize, since: Nanos) -> Option<Nanos> {
-        let mut ring = self.ring(Some(worker));
-        let note = ring.last()?;
-        if note.kind != EventKind::Run || note.strand != 0 || note.since != 0 {
-            return None;
-        }
-        note.since = since.max(1);
-        note.at = note.at.max(since);
-        Some(note.at)
-    }
-
-    #[inline]
-    fn ring(&self, worker: Option<usize>) -> crate::sync::MutexGuard<'_, Ring> {
-        self.rings[worker.unwrap_or(self.rings.len() - 1)].lock()
+    /// In a simulation, as [`Writer::began_after`].
+    pub(crate) fn began_after_simulated(&self, worker: usize, since: Nanos) -> Option<Nanos> {
+        self.writers[worker].lock().began_after(since)
     }
 
     /// Whether it is time for somebody to count what waits.
@@ -338,14 +196,12 @@ impl Recorder {
             let worker = (worker < self.rings.len() - 1).then_some(WorkerId(worker));
             // In a simulation times go back.
             let begin = if self.numbers.is_some() { 0 } else { since };
-            let copied = copy(ring, begin, || ());
-            dropped += part(&copied, since, |note| {
-                all.push((note.at, note.number, note.event(worker)));
-            });
+            dropped += part(&ring.look(), begin, since, |note| all.push((note, worker)));
         }
         // Stable: of the same moment, those of one worker stay in their order.
-        all.sort_by_key(|(at, number, _)| (*at, *number));
-        let events: Vec<Event> = all.into_iter().map(|(_, _, event)| event).collect();
+        let next = self.numbers.as_ref().map_or(0, |numbers| numbers.load(Relaxed));
+        all.sort_by_key(|(note, _)| (note.at(), Reverse(note.age(next))));
+        let events: Vec<Event> = all.iter().map(|(note, worker)| note.event(*worker)).collect();
         // Without the locks, on which whoever makes a strand with a name waits.
         let ids: BTreeSet<StrandId> = events.iter().filter_map(|event| event.strand).collect();
         let (gone, living) = (self.names.lock(), living.lock());
@@ -355,69 +211,44 @@ impl Recorder {
     }
 }
 
-/// What was in a ring.
-struct Copied {
-    notes: Vec<Note>,
-    /// How many events before these are missing.
-    dropped: u64,
-    /// What came before these was not asked for.
-    skipped: bool,
-}
-
-/// Copies what is in a ring since then and a little before, some at a time. What is overwritten
-/// meanwhile would leave a gap, so all that came before a gap is left out.
-fn copy(ring: &Mutex<Ring>, since: Nanos, mut between: impl FnMut()) -> Copied {
-    let (mut at, end, skipped) = {
-        let ring = ring.lock();
-        let begin = ring.begin(since);
-        (begin, ring.next, begin > ring.first)
-    };
-    let (mut notes, mut dropped) = (Vec::new(), 0);
-    while at < end {
-        {
-            let ring = ring.lock();
-            let oldest = ring.oldest().min(end);
-            if oldest > at {
-                dropped += oldest - at + notes.len() as u64;
-                notes.clear();
-                at = oldest;
-            }
-            let to = end.min(at + CHUNK);
-            notes.extend((at..to).map(|number| ring.note(number)));
-            at = to;
+/// Hands over what is asked for: what happened since then, and the beginnings of turns that had not
+/// ended by then. Returns how many of these may be missing. It begins to look a little before `begin`,
+/// which is 0 where times go back.
+fn part(view: &View, begin: Nanos, since: Nanos, mut take: impl FnMut(Note)) -> u64 {
+    let (mut from, mut to) = (0, view.len());
+    while from < to {
+        let middle = from.midpoint(to);
+        if view.note(middle).at() < begin {
+            from = middle + 1;
+        } else {
+            to = middle;
         }
-        between();
     }
-    Copied { notes, dropped, skipped }
-}
-
-/// Leaves what is asked for: what happened since then, and the beginnings of turns that had not ended
-/// by then. Returns how many of these may be missing.
-fn part(copied: &Copied, since: Nanos, mut take: impl FnMut(&Note)) -> u64 {
-    let Copied { notes, dropped, skipped } = copied;
+    let first = from.saturating_sub(LOOK_BACK);
+    let all = first == 0 && view.dropped == 0;
     // Turns that have not ended as far as we have come.
-    let mut open: Vec<&Note> = Vec::new();
-    let mut whole = false;
-    for note in notes {
-        if note.kind == EventKind::Run {
+    let mut open: Vec<Note> = Vec::new();
+    // What came before these is not asked for.
+    let mut whole = first > 0;
+    for note in view.notes(first) {
+        if note.kind() == EventKind::Run {
             open.push(note);
-        } else if note.kind.ends_a_turn() {
+        } else if note.kind().ends_a_turn() {
             match open.pop() {
-                Some(begun) if begun.at < since && note.at >= since => take(begun),
+                Some(begun) if begun.at() < since && note.at() >= since => take(begun),
                 // Its beginning is in an earlier recording.
-                None if *dropped == 0 && !skipped => continue,
+                None if all => continue,
                 _ => {}
             }
         }
-        if note.at >= since {
+        if note.at() >= since {
             take(note);
         } else {
-            // What is older than this is not asked for.
             whole = true;
         }
     }
-    open.into_iter().filter(|begun| begun.at < since).for_each(take);
-    if whole { 0 } else { *dropped }
+    open.into_iter().filter(|begun| begun.at() < since).for_each(take);
+    if whole { 0 } else { view.dropped }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -453,7 +453,8 @@ impl Handle {
         self.shared.recorder.switch(on);
     }
 
-    /// Gives back the memory of what was recorded. While the recorder is on, nothing happens.
+    /// Gives back the memory of what was recorded, but for some 32 KB per worker. While the recorder is
+    /// on, nothing happens.
     ///
     /// ```
     /// let runtime = kernel::Runtime::builder().workers(1).build()?;

@@ -32,7 +32,7 @@ use crate::{
     panics,
     placement::Placement,
     queue::{Discipline, deque::Deque},
-    record::{EventKind, Note},
+    record::{EventKind, Note, Writer},
     report::WorkerChange,
     shared::{Place, Shared},
     slot::{PAUSE, STOP, Slot},
@@ -109,6 +109,8 @@ pub(crate) struct Worker {
     numbers: Cell<u64>,
     placed: Cell<u64>,
     pub(crate) ticks: Ticks,
+    /// Writes what is recorded of us, unless this is a simulation.
+    log: RefCell<Option<Writer>>,
     /// The last event since a recorded turn has ended, as long as what runs next was this worker's by
     /// then: its turn begins at that moment. 0: ask the clock.
     moment: Cell<Nanos>,
@@ -171,6 +173,7 @@ impl Worker {
         let has_inbox = !shared.queues.inboxes.is_empty();
         let exact = matches!(shared.config.placement, Placement::Fastest);
         let ticks = Ticks::new(&shared.clock);
+        let log = RefCell::new(shared.recorder.writer(id));
         Worker {
             slot: shared.slots[id].clone(),
             shared,
@@ -205,6 +208,7 @@ impl Worker {
             numbers: Cell::new(0),
             placed: Cell::new(0),
             ticks,
+            log,
             moment: Cell::new(0),
         }
     }
@@ -374,10 +378,8 @@ impl Worker {
     /// clock, and on this worker it never goes back.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
-        if self.shared.is_simulated() {
-            return self.shared.clock.now() + self.turn_nanos();
-        }
-        self.ticks.now(&self.shared.clock)
+        // On real threads a turn has used no virtual time.
+        self.ticks.now(&self.shared.clock) + self.turn_nanos()
     }
 
     #[inline]
@@ -388,13 +390,29 @@ impl Worker {
     }
 
     /// Writes an event of this worker.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, note: Note) {
         if self.moment.get() != 0 {
             // The next turn begins after this.
-            self.moment.set(note.at);
+            self.moment.set(note.at());
         }
-        self.shared.recorder.write(Some(self.id), note);
+        match &mut *self.log.borrow_mut() {
+            Some(log) => log.write(note),
+            None => self.shared.recorder.write_simulated(Some(self.id), note),
+        }
+    }
+
+    /// Says of the turn of a job that has just begun here when it was put in line. Returns when it
+    /// began, if that was recorded.
+    pub(crate) fn began_after(&self, since: Nanos) -> Option<Nanos> {
+        let recorder = &self.shared.recorder;
+        if !recorder.is_on() {
+            return None;
+        }
+        match &*self.log.borrow() {
+            Some(log) => log.began_after(since),
+            None => recorder.began_after_simulated(self.id, since),
+        }
     }
 
     /// Drops what is left on the worker's own deque.
