@@ -123,13 +123,19 @@ impl Load {
             }
         }
         lists.extend(by_sender.into_iter().flatten());
-        let chains = self.chains.len() as u64;
-        for (chain, nonces) in self.nonces.iter_mut().enumerate() {
-            for (sender, nonce) in nonces.iter_mut().enumerate() {
-                *nonce += on_chain(chain as u64, sender as u64, first, per_sender, chains);
+        for sender in 0..SENDERS {
+            for index in first..first + per_sender {
+                let chain = self.chain_of(sender as u64, index);
+                self.nonces[chain][sender] += 1;
             }
         }
         Ok(lists)
+    }
+
+    /// Where a sender's transaction goes: all of a batch to one chain.
+    fn chain_of(&self, sender: u64, index: u64) -> usize {
+        let turn = if self.sending.batches { index / BATCH as u64 } else { index };
+        ((sender + turn) % self.chains.len() as u64) as usize
     }
 
     fn of_sender(&self, sender: usize, first: u64, count: u64) -> Result<Vec<Prepared>, String> {
@@ -139,7 +145,7 @@ impl Load {
         let mut bodies: Vec<Vec<String>> = vec![Vec::new(); chains];
         let mut requests = Vec::new();
         for index in first..first + count {
-            let chain = ((sender as u64 + index) % chains as u64) as usize;
+            let chain = self.chain_of(sender as u64, index);
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
@@ -270,11 +276,6 @@ impl Load {
         );
         http::prepare(&chain.path, &body)
     }
-}
-
-/// How many of a sender's transactions go to a chain.
-fn on_chain(chain: u64, sender: u64, first: u64, count: u64, chains: u64) -> u64 {
-    (first..first + count).filter(|index| (sender + index) % chains == chain).count() as u64
 }
 
 fn recipient(index: u64) -> Address {

@@ -58,8 +58,7 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     if !areas.iter().any(|area| area.plans.iter().any(|plan| options.wants(plan))) {
         bail!("no workload is called {:?}", options.only.join(" or "));
     }
-    let command = format!("cargo xtask bench {}", arguments.join(" "));
-    let mut run = machine::facts(command, options.quick);
+    let mut run = machine::facts(without_files(arguments), options.quick);
     let built = build(areas, options, &mut run)?;
     machine::describe(&mut run);
     let mut document = Document { run, rows: Vec::new() };
@@ -86,6 +85,19 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
         }
         None => Ok(()),
     }
+}
+
+/// The command as others would type it: where somebody keeps his files is nobody else's business.
+fn without_files(arguments: &[String]) -> String {
+    let mut command = "cargo xtask bench".to_owned();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--json" | "--compare" | "--growth-svg" => drop(words.next()),
+            word => command.extend([" ", word]),
+        }
+    }
+    command
 }
 
 /// Builds all first, so that nothing compiles while something is measured. Of several areas, one
@@ -194,5 +206,12 @@ mod tests {
             assert!(few.len() <= 5, "{}: {}", area.name, few.len());
             assert!(chosen(area, Speed::Full, &options).len() > few.len());
         }
+    }
+
+    #[test]
+    fn a_command_is_kept_without_the_files_of_who_ran_it() {
+        let typed = "all --json /home/me/new.json --quick --compare ../old.json --report";
+        let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_files(&words), "cargo xtask bench all --quick --report");
     }
 }
