@@ -14,7 +14,7 @@ use shard::{
     amend::Amendment,
     config::{GenesisAccount, Traces},
     disk::{SimDisk, Unsynced},
-    store::{DiskStore, MemoryStore, Options, Statistics, Table},
+    store::{Change, DiskStore, MemoryStore, Options, Statistics, Store, Table},
     trace::{Trace, TraceRequest},
 };
 
@@ -100,7 +100,9 @@ fn trees_that_are_kept_are_those_of_executing_again_for_both_executors() {
         // In the log behind the trees of all.
         shards.amend(shard(1), Amendment::new()).wait().unwrap();
         assert_eq!(shards.parallel_blocks() > 0, parallel);
-        let kept = all(&common::open(&runtime, &before_osaka(&config), Arc::new(store.crash())));
+        let crashed = store.crash();
+        forge(&crashed);
+        let kept = all(&common::open(&runtime, &before_osaka(&config), Arc::new(crashed)));
         let has_failed = |frame: &CallFrame| !frame.calls.is_empty() && frame.error.is_some();
         let failed = |tree: &&Trace| matches!(tree, Trace::Calls(frame) if has_failed(frame));
         assert_eq!(kept.iter().map(|(_, tree)| tree).filter(failed).count(), 7 * 2);
@@ -119,6 +121,13 @@ fn before_osaka(config: &Config) -> Config {
     other.rules.fork = SpecId::PRAGUE;
     other.traces = Traces::OnDemand;
     other
+}
+
+/// Lets the data say that it was made under them: else it would not be opened.
+fn forge(store: &dyn Store) {
+    let (key, value) = (b"fork".to_vec(), b"Prague".to_vec());
+    let put = Change::Put { table: Table::Meta, key, value };
+    store.fold(store.folded(), &mut std::iter::once(put)).unwrap();
 }
 
 fn simulation() -> Simulation {
@@ -160,7 +169,9 @@ fn what_is_kept_is_given_without_executing_and_survives_a_crash() {
         }
         let kept = all(&shards);
         assert_eq!(kept.len(), 5);
-        let shards = open(&simulation, &before_osaka(&config), &disk.crash(Unsynced::Lost));
+        let crashed = disk.crash(Unsynced::Lost);
+        forge(&store(&crashed));
+        let shards = open(&simulation, &before_osaka(&config), &crashed);
         assert_eq!(all(&shards), kept);
         let one = shards.get(shard(0)).unwrap();
         let top = CallConfig { only_top_call: Some(true), ..CallConfig::default() };

@@ -91,7 +91,7 @@ impl<'a> Calls<'a> {
     /// The same for a call that is over soon. `None`: it is not, or may not be, and was not made to
     /// its end.
     ///
-    /// It gets [`SMALL_GAS`] only. With so little gas it could come to something else than with all
+    /// It gets 100,000 gas only. With so little gas it could come to something else than with all
     /// of it, but only if it ran out, or looked at what is left, or gave some to another contract;
     /// then it is `None`. So what there is, is what [`Calls::call`] would say.
     pub fn call_if_small(&self, call: &Call, overrides: &Overrides) -> Option<Outcome> {
