@@ -113,11 +113,14 @@ impl std::fmt::Debug for Run {
     }
 }
 
+/// The rest of a method, which may take long.
+pub(crate) type Rest = Box<dyn FnOnce(&Context) -> Result<Answer, RpcError> + Send>;
+
 /// What came of a method that was begun where its call was read.
 pub(crate) enum Begun {
     Answered(Answer),
-    /// It may take long: this is to be run on a worker.
-    Long(Box<dyn FnOnce(&Context) -> Result<Answer, RpcError> + Send>),
+    /// This is to be run on a worker.
+    Long(Rest),
 }
 
 /// An answer, as it will be sent.
