@@ -91,8 +91,10 @@ impl Load {
     /// Requests for so many transactions, by sender: those of one must be sent in order.
     pub(super) fn requests(&mut self, count: u64) -> Result<Vec<Vec<Prepared>>, String> {
         let per_sender = count.div_ceil(SENDERS as u64);
-        let first = self.made;
-        self.made += per_sender;
+        // So that a batch begins where one ended.
+        let batch = if self.sending.batches { BATCH as u64 } else { 1 };
+        let first = self.made.next_multiple_of(batch);
+        self.made = first + per_sender;
         let threads = 2;
         let mut lists: Vec<Vec<Prepared>> = Vec::new();
         let parts: Vec<Vec<usize>> = (0..threads)
@@ -258,6 +260,7 @@ impl Load {
                 let leaves_some = self.who == (Who::Anvil { automine: true });
                 if leaves_some && changed.elapsed() > STUCK {
                     connection.ask(&http::prepare(&chain.path, MINE))?;
+                    changed = std::time::Instant::now();
                 }
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }

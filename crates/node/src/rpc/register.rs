@@ -17,7 +17,10 @@ use super::{
     eth::subscribe::{self, Feed},
     method::{Answer, Begun, Call, Method, Run, methods},
 };
-use crate::context::{Context, Endpoint};
+use crate::{
+    context::{Context, Endpoint},
+    server::calls::InBatch,
+};
 
 /// Names at `/`. The server wants names that live for ever; there is one list of them, however many
 /// nodes there are.
@@ -69,8 +72,7 @@ fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'stati
                      context: Arc<Arc<Context>>,
                      extensions: Extensions,
                      method: &'static Method| {
-        let endpoint = extensions.get().copied().unwrap_or(Endpoint::Root);
-        Ok::<Answer, ErrorObjectOwned>(call(method, params, &context, endpoint).await?)
+        Ok::<Answer, ErrorObjectOwned>(call(method, params, &context, &extensions).await?)
     };
     module
         .register_async_method(name, move |params, context, extensions| {
@@ -83,13 +85,16 @@ async fn call(
     method: &'static Method,
     params: Params<'static>,
     context: &Arc<Context>,
-    endpoint: Endpoint,
+    extensions: &Extensions,
 ) -> Result<Answer, RpcError> {
+    let endpoint = extensions.get().copied().unwrap_or(Endpoint::Root);
+    let alone = extensions.get::<InBatch>().is_none();
     let args = Args::new(&params)?;
     // At `/` the shard's address comes before what the table has.
     let named = endpoint == Endpoint::Root && method.name_at_root_is_other();
     args.at_most(method.params.len() + usize::from(named))?;
-    let mut call = Call { context: context.clone(), endpoint, place: method.place, args };
+    let place = method.place;
+    let mut call = Call { context: context.clone(), endpoint, place, alone, args };
     match method.run {
         Run::Here(run) => run(&mut call),
         Run::OnWorker(run) => context.compute(move |_| run(&mut call)).await?,
@@ -118,7 +123,8 @@ fn add_subscription(
         let context = Arc::clone(&context);
         // Begun at once: what happens from here on is not missed.
         let begun = Args::new(&params).and_then(|args| {
-            begin(&mut Call { context: (*context).clone(), endpoint, place: method.place, args })
+            let (context, place) = ((*context).clone(), method.place);
+            begin(&mut Call { context, endpoint, place, alone: true, args })
         });
         subscribe::serve(pending, begun)
     };

@@ -179,7 +179,10 @@ where
             let mut under_way = Vec::with_capacity(batch.len());
             for entry in batch {
                 under_way.push(match entry {
-                    Ok(BatchEntry::Call(request)) => Either::Left(calls.call(request)),
+                    Ok(BatchEntry::Call(mut request)) => {
+                        request.extensions.insert(InBatch);
+                        Either::Left(calls.call(request))
+                    }
                     Ok(BatchEntry::Notification(notification)) => {
                         notified = true;
                         calls.notification(notification).await;
@@ -214,6 +217,10 @@ where
         std::future::ready(silent())
     }
 }
+
+/// Marks a call that is one of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InBatch;
 
 /// Marks an answer that is none: notifications get no answer.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 pub(crate) mod access;
 mod admin;
 mod body;
-mod calls;
+pub(crate) mod calls;
 pub(crate) mod connection;
 mod depth;
 mod path;

@@ -19,6 +19,7 @@ use revm::{
     },
     context_interface::either::Either,
     database::{CacheDB, WrapDatabaseRef},
+    handler::EthPrecompiles,
     interpreter::Instruction,
     primitives::hardfork::SpecId,
 };
@@ -53,11 +54,11 @@ const ESTIMATE_ERROR: u128 = 15;
 /// An access list changes what is executed, which changes the list. It settles soon, or never.
 const ACCESS_LIST_ROUNDS: usize = 8;
 
-/// A call that needs no more than this takes some hundred microseconds at most: it is no more than
-/// some tens of slots, or of hashes of a kilobyte.
-const SMALL_GAS: u64 = 100_000;
-/// What comes of these depends on how much gas is left.
-const SEES_GAS: [u8; 7] = [
+/// A call that needs no more than this reads no more than some fifteen contracts or slots.
+const SMALL_GAS: u64 = 60_000;
+/// What comes of these depends on how much gas is left, or takes longer than it costs.
+const NOT_IN_SMALL: [u8; 8] = [
+    opcode::BLOCKHASH,
     opcode::GAS,
     opcode::CALL,
     opcode::CALLCODE,
@@ -91,16 +92,15 @@ impl<'a> Calls<'a> {
     /// The same for a call that is over soon. `None`: it is not, or may not be, and was not made to
     /// its end.
     ///
-    /// It gets 100,000 gas only. With so little gas it could come to something else than with all
+    /// It gets 60,000 gas only. With so little gas it could come to something else than with all
     /// of it, but only if it ran out, or looked at what is left, or gave some to another contract;
     /// then it is `None`. So what there is, is what [`Calls::call`] would say.
     pub fn call_if_small(&self, call: &Call, overrides: &Overrides) -> Option<Outcome> {
+        let TxKind::Call(to) = call.to else { return None };
         let pays = call.gas_price.is_some_and(|price| price > 0);
-        if pays
-            || call.to.is_create()
-            || !call.authorizations.is_empty()
-            || !overrides.is_of_block()
-        {
+        // Some of these take a millisecond for as little gas.
+        let precompiled = EthPrecompiles::new(self.rules.fork).precompiles.contains(&to);
+        if pays || precompiled || !call.authorizations.is_empty() || !overrides.is_of_block() {
             return None;
         }
         let gas = call.gas.unwrap_or(SMALL_GAS).min(SMALL_GAS);
@@ -108,7 +108,7 @@ impl<'a> Calls<'a> {
             let mut state = WrapDatabaseRef(ReaderDatabase::new(self.reader, self.context));
             let env = self.transaction_env(call, &mut state, Some(gas))?;
             let mut machine = self.machine(state, (), &env, overrides);
-            for opcode in SEES_GAS {
+            for opcode in NOT_IN_SMALL {
                 machine.instruction.insert_instruction(opcode, Instruction::unknown(), 0);
             }
             machine.transact(env).map(|done| Outcome::new(done.result)).map_err(call_error)

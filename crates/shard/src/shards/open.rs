@@ -251,35 +251,35 @@ impl Shards {
 }
 
 /// Refuses data that was made with another genesis, or for another hard fork: not all of these
-/// have another block 0.
+/// have another block 0. What is new says from now on what it is.
 fn check_beginning(
     store: &dyn Store,
     genesis: &GenesisState,
     fork: SpecId,
 ) -> Result<(), OpenError> {
+    let said = |key: &[u8]| {
+        let mut found = None;
+        store.get(Table::Meta, key, &mut |bytes| found = Some(bytes.to_vec()))?;
+        Ok::<_, StoreError>(found)
+    };
     let (fingerprint, now) = (genesis.fingerprint(), <&'static str>::from(fork));
-    if written_before(store, GENESIS_KEY, fingerprint.as_slice())?.is_some() {
-        return Err(OpenError::Genesis);
+    match (said(GENESIS_KEY)?, said(FORK_KEY)?) {
+        (Some(was), _) if was != fingerprint.as_slice() => Err(OpenError::Genesis),
+        (Some(_), Some(was)) if was != now.as_bytes() => {
+            Err(OpenError::Fork { was: String::from_utf8_lossy(&was).into_owned(), now })
+        }
+        // Data from before forks were noted does not say. Whoever only looks at it must not decide.
+        (Some(_), _) => Ok(()),
+        (None, _) => {
+            let put = |(key, value): (&[u8], &[u8])| Change::Put {
+                table: Table::Meta,
+                key: key.to_vec(),
+                value: value.to_vec(),
+            };
+            let both = [(GENESIS_KEY, fingerprint.as_slice()), (FORK_KEY, now.as_bytes())];
+            Ok(store.fold(store.folded(), &mut both.into_iter().map(put))?)
+        }
     }
-    match written_before(store, FORK_KEY, now.as_bytes())? {
-        None => Ok(()),
-        Some(was) => Err(OpenError::Fork { was: String::from_utf8_lossy(&was).into_owned(), now }),
-    }
-}
-
-/// What the data says instead of this. If it says nothing it is taken, and says so from now on.
-fn written_before(
-    store: &dyn Store,
-    key: &[u8],
-    value: &[u8],
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut found = None;
-    store.get(Table::Meta, key, &mut |bytes| found = Some(bytes.to_vec()))?;
-    if found.is_none() {
-        let put = Change::Put { table: Table::Meta, key: key.to_vec(), value: value.to_vec() };
-        store.fold(store.folded(), &mut std::iter::once(put))?;
-    }
-    Ok(found.filter(|found| found != value))
 }
 
 /// Puts transactions back into a pool. What it does not take any more is dropped with the reason.

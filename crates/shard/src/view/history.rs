@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
-use super::{Recent, View};
+use super::{Recent, View, parts::Place};
 use crate::{
     block::Account,
     commit::{keys, record::corrupt},
@@ -88,9 +88,10 @@ impl StateReader for StateAt {
     }
 
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
-        match self.view.block(number) {
-            Err(StoreError::Pruned { .. }) => self.view.pruned_hash(number),
-            found => Ok(found?.map(|block| block.hash)),
+        match self.view.place(number) {
+            Place::Memory(block) => Ok(Some(block.hash)),
+            Place::Tables => self.view.hash_in_tables(number),
+            Place::Nowhere => Ok(None),
         }
     }
 }

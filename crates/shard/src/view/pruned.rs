@@ -65,13 +65,11 @@ impl View {
     }
 
     /// The hash of one of the last blocks that are not kept, for BLOCKHASH.
-    pub(super) fn pruned_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
-        let key = keys::number(self.shard, number);
-        // While they are being taken out, it is still in its block.
-        if let Some(body) = self.value(Table::Blocks, &key)? {
-            return Ok(Some(crate::block::Body::new(&body)?.hash()));
+    pub(super) fn hash_in_tables(&self, number: u64) -> Result<Option<B256>, StoreError> {
+        if let Some(hash) = self.body(number, |body| Ok(body.hash()))? {
+            return Ok(Some(hash));
         }
-        let hash = self.value(Table::Pruned, &key)?;
+        let hash = self.value(Table::Pruned, &keys::number(self.shard, number))?;
         let read = |hash: Vec<u8>| B256::try_from(&*hash).map_err(|_| corrupt("a block's hash"));
         hash.map(read).transpose()
     }

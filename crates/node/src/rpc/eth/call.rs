@@ -82,9 +82,10 @@ impl Asked {
     }
 }
 
-/// Most calls ask for a balance or the like, which takes less time than to hand it to a worker.
+/// Most calls ask for a balance or the like, which takes less time than to hand it to a worker. Those
+/// of a batch are many: they are made side by side.
 fn call(mut call: Call) -> Result<Begun, RpcError> {
-    if call.args.bytes() > SMALL_BYTES {
+    if !call.alone || call.args.bytes() > SMALL_BYTES {
         return Ok(Begun::Long(Box::new(move |context| in_full(context, &to_be_made(&mut call)?))));
     }
     let asked = to_be_made(&mut call)?;
