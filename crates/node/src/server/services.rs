@@ -263,11 +263,7 @@ impl Services {
         // type protects nobody.
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(header::CONTENT_TYPE, json);
-        let extensions = request.extensions_mut();
-        extensions.insert(endpoint);
-        if let Some(connection) = connection {
-            extensions.insert(connection.clone());
-        }
+        mark(&mut request, endpoint, connection);
         let limits = self.context.limits();
         let batches = BatchRequestConfig::Limit(limits.batch_items);
         let calls = self.methods(endpoint).plain.clone();
@@ -289,11 +285,7 @@ impl Services {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let extensions = request.extensions_mut();
-        extensions.insert(endpoint);
-        if let Some(connection) = connection {
-            extensions.insert(connection.clone());
-        }
+        mark(&mut request, endpoint, connection);
         let methods = self.methods(endpoint).all.clone();
         let mut service = self.rpc.clone().build(methods, stop_of(connection));
         let mut response = service
@@ -313,6 +305,15 @@ impl Services {
             Endpoint::Root => &self.root,
             Endpoint::Shard(_) => &self.own,
         }
+    }
+}
+
+/// Says where a request came from, for those who answer it.
+fn mark<B>(request: &mut Request<B>, endpoint: Endpoint, connection: Option<&Arc<Connection>>) {
+    let extensions = request.extensions_mut();
+    extensions.insert(endpoint);
+    if let Some(connection) = connection {
+        extensions.insert(connection.clone());
     }
 }
 

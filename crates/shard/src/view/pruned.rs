@@ -64,7 +64,7 @@ impl View {
         StoreError::Pruned { number, kept }
     }
 
-    /// The hash of one of the last blocks that are not kept, for BLOCKHASH.
+    /// The hash of a block in the tables, or of one of the last that are not kept, for BLOCKHASH.
     pub(super) fn hash_in_tables(&self, number: u64) -> Result<Option<B256>, StoreError> {
         if let Some(hash) = self.body(number, |body| Ok(body.hash()))? {
             return Ok(Some(hash));
