@@ -1,17 +1,25 @@
-// What do the dashboard and `top` look like under some load? Writes the pictures of the
+// What do the dashboard, `top` and a timeline look like under some load? Writes the pictures of the
 // documentation into the folder that it is told.
 
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { live, openPage, startBrowser } from './browser.mjs';
 import { alice, ask, batch, bob, carol, startNode, until } from './node.mjs';
+import { openTrace } from './perfetto.mjs';
 
 const SHARDS = 48;
 /** So many blocks each shard has before anything is drawn. */
 const BLOCKS = 20;
 /** So long a page is looked at, until its lines are long. */
 const LOOK_MS = 15_000;
+/** So much of a timeline is shown. */
+const NEAR_NS = 2_000_000;
+/** What Perfetto has beside and above a timeline is of no interest. */
+const SIDEBAR = 230;
+const TOP = 44;
 const folder = process.argv[2];
 
 const node = await startNode();
@@ -53,6 +61,26 @@ async function takeTop(name) {
   await page.close();
 }
 
+/** A part of the demo's timeline, in Perfetto. */
+async function takeTimeline(name) {
+  const place = mkdtempSync(join(tmpdir(), 'shiftwork-pictures-'));
+  const file = join(place, 'demo.json');
+  await promisify(execFile)(process.env.SHIFTWORK, ['demo', '--seconds', '1', '--workers', '2', '--timeline', file]);
+  const trace = await openTrace(browser, file, { width: 1_280, height: 420 });
+  // Where both workers have something to do, but not too much to see.
+  const [{ part }] = await trace.query(`
+    select ts / ${NEAR_NS} as part from slice where category = 'turn' group by part
+    order by count(distinct track_id) desc, abs(count(*) - 100) limit 1`);
+  await trace.page.evaluate((start, end) => {
+    self.app.trace.timeline.setViewportTime(BigInt(start), BigInt(end));
+  }, part * NEAR_NS, (part + 1) * NEAR_NS);
+  await trace.drawn();
+  const clip = { x: SIDEBAR, y: TOP, width: 1_280 - SIDEBAR, height: 310 };
+  await trace.page.screenshot({ path: join(folder, `${name}.png`), clip });
+  await trace.close();
+  rmSync(place, { recursive: true });
+}
+
 const loading = load();
 await until('some blocks', async () => {
   const { result } = await ask(node.shard(shards[0]), 'eth_blockNumber');
@@ -64,6 +92,7 @@ await take('dashboard-phone', { width: 375, height: 812 });
 await takeTop('top');
 going = false;
 await loading;
+await takeTimeline('timeline');
 await browser.close();
 await node.stop();
 console.log(`pictures are in ${folder}`);

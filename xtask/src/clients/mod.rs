@@ -30,7 +30,7 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// The suites: what one calls them, and the file.
-const SUITES: [(&str, &str); 9] = [
+const SUITES: [(&str, &str); 10] = [
     ("first-steps", "first_steps.test.mjs"),
     ("cast", "cast.test.mjs"),
     ("forge", "forge.test.mjs"),
@@ -40,15 +40,19 @@ const SUITES: [(&str, &str); 9] = [
     ("base-chain", "base_chain.test.mjs"),
     ("differential", "differential.test.mjs"),
     ("dashboard", "dashboard.test.mjs"),
+    ("perfetto", "perfetto.test.mjs"),
 ];
 
+/// Suites that need a browser.
+const IN_A_BROWSER: [&str; 2] = ["dashboard", "perfetto"];
+
 /// Suites that mean nothing against anvil.
-const ABOUT_THE_NODE: [&str; 4] = ["first-steps", "base-chain", "differential", "dashboard"];
+const ABOUT_US: [&str; 5] = ["first-steps", "base-chain", "differential", "dashboard", "perfetto"];
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only this suite: first-steps, cast, forge, viem, ethers, web3py, base-chain, differential or
-    /// dashboard
+    /// Only this suite: first-steps, cast, forge, viem, ethers, web3py, base-chain, differential,
+    /// dashboard or perfetto
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Run the suites of clients against anvil, to see whether they are right
@@ -92,7 +96,7 @@ fn suites(steps: &mut Steps, options: &Options) {
     let mut tools = Vec::new();
     let mut ready = steps.call("clients installed", || {
         tools = install::all(&home)?;
-        if options.only.as_deref().is_none_or(|only| only == "dashboard") {
+        if options.only.as_deref().is_none_or(|only| IN_A_BROWSER.contains(&only)) {
             tools.push(("CHROMIUM", install::chromium()?));
         }
         Ok(())
@@ -109,8 +113,8 @@ fn suites(steps: &mut Steps, options: &Options) {
         if options.only.as_deref().is_some_and(|only| only != name) {
             continue;
         }
-        if options.against_anvil && ABOUT_THE_NODE.contains(&name) {
-            steps.skip(&format!("clients: {name}"), "it is about a node");
+        if options.against_anvil && ABOUT_US.contains(&name) {
+            steps.skip(&format!("clients: {name}"), "it is not about a client");
             continue;
         }
         let mut command = suite(&home, file, &tools);

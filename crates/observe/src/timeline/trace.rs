@@ -54,13 +54,17 @@ pub fn write<W: Write + ?Sized>(out: &mut W, runtimes: &[(&str, &Recording)]) ->
     out.write_all(b"},\"traceEvents\":[")?;
     let mut trace = Trace { out, first: true };
     let mut next_id = 0;
-    for (index, (name, recording)) in runtimes.iter().enumerate() {
+    // No process and no track has the number of another: Perfetto takes a thread that is called as
+    // its process for the main one, and threads of the same number for one.
+    let mut pid = 1;
+    for (name, recording) in runtimes {
         let offset = match (recording.origin, zero) {
             (Some(origin), Some(zero)) => origin.saturating_duration_since(zero),
             _ => Duration::ZERO,
         };
-        Process { trace: &mut trace, recording, pid: index + 1, offset }
-            .write(name, &mut next_id)?;
+        let process = Process { trace: &mut trace, recording, pid, offset };
+        pid = process.outside() + 1;
+        process.write(name, &mut next_id)?;
     }
     trace.out.write_all(b"\n]}\n")?;
     trace.out.flush()
@@ -158,10 +162,10 @@ impl<W: Write> Process<'_, W> {
                 format_args!("\"pid\":{pid},\"tid\":{tid},\"name\":\"{what}\",\"args\":{{{args}}}");
             self.trace.event('M', rest)
         };
-        named("process_name", 0, format_args!("\"name\":{name}"))?;
-        named("process_sort_index", 0, format_args!("\"sort_index\":{pid}"))?;
+        named("process_name", pid, format_args!("\"name\":{name}"))?;
+        named("process_sort_index", pid, format_args!("\"sort_index\":{pid}"))?;
         for worker in 0..recording.workers {
-            let tid = worker + 1;
+            let tid = pid + 1 + worker;
             named("thread_name", tid, format_args!("\"name\":\"worker {worker}\""))?;
             named("thread_sort_index", tid, format_args!("\"sort_index\":{tid}"))?;
         }
@@ -173,7 +177,7 @@ impl<W: Write> Process<'_, W> {
             let at = self.micros(recording.events.first().map_or(recording.until, |e| e.at));
             let dropped = recording.dropped;
             let rest = format_args!(
-                "\"pid\":{pid},\"tid\":1,\"ts\":{at},\"s\":\"p\",\"name\":\"{dropped} earlier \
+                "\"pid\":{pid},\"tid\":{pid},\"ts\":{at},\"s\":\"p\",\"name\":\"{dropped} earlier \
                  events no longer fitted\""
             );
             self.trace.event('i', rest)?;
@@ -181,13 +185,18 @@ impl<W: Write> Process<'_, W> {
         Ok(())
     }
 
+    /// The track of a worker.
+    fn track(&self, worker: usize) -> usize {
+        self.pid + 1 + worker
+    }
+
     /// The track of all threads that are not workers.
     fn outside(&self) -> usize {
-        self.recording.workers + 1
+        self.track(self.recording.workers)
     }
 
     fn write_slice(&mut self, worker: usize, slice: &Slice) -> io::Result<()> {
-        let (pid, tid) = (self.pid, worker + 1);
+        let (pid, tid) = (self.pid, self.track(worker));
         let (at, length) = (self.micros(slice.start), Micros(slice.end - slice.start));
         let name = self.name_of(slice.strand);
         let strand = Field("strand", slice.strand.map(StrandId::get));
@@ -230,11 +239,11 @@ impl<W: Write> Process<'_, W> {
                     (None, Some(last)) => last.end,
                     (None, None) => {
                         let name = format!("{} {}", flow.cause.as_str(), self.plain(event.strand));
-                        self.write_point(worker + 1, event.at, &name)?;
+                        self.write_point(self.track(worker), event.at, &name)?;
                         event.at
                     }
                 };
-                (worker + 1, at)
+                (self.track(worker), at)
             }
             None => {
                 let name = format!("{} {}", flow.cause.as_str(), self.plain(event.strand));
@@ -247,7 +256,7 @@ impl<W: Write> Process<'_, W> {
     }
 
     fn write_end_of(&mut self, flow: &Flow, worker: usize, at: Duration) -> io::Result<()> {
-        self.write_flow('f', flow, worker + 1, at, ",\"bp\":\"e\"")
+        self.write_flow('f', flow, self.track(worker), at, ",\"bp\":\"e\"")
     }
 
     fn write_flow(
@@ -275,7 +284,7 @@ impl<W: Write> Process<'_, W> {
     }
 
     fn write_instant(&mut self, worker: usize, event: &Event) -> io::Result<()> {
-        let (pid, tid, at) = (self.pid, worker + 1, self.micros(event.at));
+        let (pid, tid, at) = (self.pid, self.track(worker), self.micros(event.at));
         let kind = event.kind;
         let rest =
             format_args!("\"pid\":{pid},\"tid\":{tid},\"ts\":{at},\"s\":\"t\",\"name\":\"{kind}\"");

@@ -1,6 +1,6 @@
 //! Is a trace well formed? What every test of timelines asks of what was written.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use kernel::{EventKind, Recording};
 use serde_json::Value;
@@ -17,6 +17,8 @@ pub(crate) struct Slice {
 /// A trace that has passed all checks.
 pub(crate) struct Trace {
     pub(crate) whole: Value,
+    /// Their numbers, in order.
+    pub(crate) processes: Vec<u64>,
     /// By process and track, in order of their start.
     pub(crate) tracks: BTreeMap<(u64, u64), Vec<Slice>>,
     /// Arrows by cause.
@@ -39,24 +41,31 @@ pub(crate) fn check(runtimes: &[(&str, &Recording)]) -> Trace {
     for (track, slices) in &tracks {
         assert_nested(*track, slices);
     }
-    for (index, (_, recording)) in runtimes.iter().enumerate() {
+    let processes: Vec<u64> = named(events, "process_name").map(|(pid, _)| pid).collect();
+    for ((_, recording), &pid) in runtimes.iter().zip(&processes) {
         let begun = count(recording, |kind| kind == EventKind::Run);
-        let pid = index as u64 + 1;
         let turns = tracks.iter().filter(|((process, _), _)| *process == pid);
         let turns = turns.flat_map(|(_, slices)| slices).filter(|slice| slice.cat == "turn");
         let cut = turns.clone().count() as u64 - begun;
         assert!(cut <= recording.dropped, "a turn was made up");
     }
-    let named: Vec<(u64, u64)> =
-        events.iter().filter(|event| event["name"] == "thread_name").map(place).collect();
+    let named: Vec<(u64, u64)> = named(events, "thread_name").collect();
     assert!(tracks.keys().all(|track| named.contains(track)), "a track has no name");
+    let numbers = named.iter().map(|(_, tid)| tid).chain(&processes);
+    let distinct: HashSet<&u64> = numbers.clone().collect();
+    assert_eq!(distinct.len(), numbers.count(), "two have the same number");
     let arrows = arrows(events, &tracks);
     let counters = events.iter().filter(|event| event["ph"] == "C").count();
-    Trace { tracks, arrows, counters, whole: whole.clone() }
+    Trace { processes, tracks, arrows, counters, whole: whole.clone() }
 }
 
 pub(crate) fn count(recording: &Recording, is: impl Fn(EventKind) -> bool) -> u64 {
     recording.events.iter().filter(|event| is(event.kind)).count() as u64
+}
+
+/// What gets a name of this kind: process and track.
+fn named<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = (u64, u64)> + 'a {
+    events.iter().filter(move |event| event["name"] == kind).map(place)
 }
 
 fn place(event: &Value) -> (u64, u64) {
