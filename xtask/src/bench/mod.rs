@@ -67,16 +67,20 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
         let rows = measure_area(area, programs, areas.len(), options, &mut document.run)?;
         table::print(&rows);
         document.rows.extend(rows.iter().map(|row| Stored::new(area.name, row)));
-    }
-    machine::look_if_quiet("after the last run", &mut document.run);
-    if let Some(file) = &options.json {
-        document.write(file)?;
+        machine::look_if_quiet(&format!("after {}", area.name), &mut document.run);
+        // At once: whoever stops a long run keeps the areas that are done.
+        if let Some(file) = &options.json {
+            document.write(file)?;
+        }
+        if options.reports() {
+            report::write(vec![document.clone()])?;
+        }
     }
     if let Some(file) = &options.growth_svg {
         chart::write_growth(file, &document.rows)?;
     }
-    if options.reports() {
-        report::write(vec![document.clone()], options.policies || options.area == "all")?;
+    if options.reports() && (options.policies || options.area == "all") {
+        report::draw_policies()?;
     }
     match old {
         Some(old) => {

@@ -32,11 +32,12 @@ const POLICIES: &str =
 /// `bench report FILE...`: takes these results in, and draws everything anew.
 pub(super) fn remake(files: &[PathBuf], policies: bool) -> Result<()> {
     let documents = files.iter().map(|file| Document::read(file)).collect::<Result<Vec<_>>>()?;
-    write(documents, policies)
+    write(documents)?;
+    if policies { draw_policies() } else { Ok(()) }
 }
 
 /// Takes results in, and draws everything anew.
-pub(super) fn write(documents: Vec<Document>, policies: bool) -> Result<()> {
+pub(super) fn write(documents: Vec<Document>) -> Result<()> {
     let docs = shell::root().join("docs");
     for document in documents {
         keep(&docs, document)?;
@@ -45,15 +46,16 @@ pub(super) fn write(documents: Vec<Document>, policies: bool) -> Result<()> {
     if areas.is_empty() {
         bail!("there are no results yet; measure an area with --report, or name a file");
     }
-    write_in(&docs, &areas)?;
-    if policies {
-        let mut command =
-            shell::cargo(["run", "--release", "--quiet", "--package", "shiftwork-cli", "--"]);
-        command.arg("policies").args(POLICIES.split(' '));
-        command.arg("--svg").arg(docs.join("charts/policies-workers.svg"));
-        shell::run(command)?;
-    }
-    Ok(())
+    write_in(&docs, &areas)
+}
+
+/// Draws how policies do with more workers than any machine has.
+pub(super) fn draw_policies() -> Result<()> {
+    let mut command =
+        shell::cargo(["run", "--release", "--quiet", "--package", "shiftwork-cli", "--"]);
+    command.arg("policies").args(POLICIES.split(' '));
+    command.arg("--svg").arg(shell::root().join("docs/charts/policies-workers.svg"));
+    shell::run(command)
 }
 
 /// Keeps what was measured, each area by itself.
