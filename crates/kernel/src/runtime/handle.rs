@@ -180,9 +180,14 @@ impl Handle {
         measured: bool,
     ) {
         let shared = &*self.shared;
-        let now = if measured { shared.now() } else { 0 };
-        let entry = if measured { turn::stamped(now, job) } else { Entry::job(job) };
         worker::with_current(shared, |worker| {
+            // By the worker's own clock, as all that it records.
+            let now = match worker {
+                _ if !measured => 0,
+                Some(worker) => worker.now(),
+                None => shared.now(),
+            };
+            let entry = if measured { turn::stamped(now, job) } else { Entry::job(job) };
             shared.place_in(worker, entry, rank, Place::Near, now);
         });
     }

@@ -44,7 +44,10 @@ pub(super) fn throughput(model: &Model, columns: usize) -> Line<'static> {
 /// What only a node has.
 pub(super) fn node(model: &Model, columns: usize) -> Option<Line<'static>> {
     let node = model.picture.node.as_ref()?;
-    let mut text = format!("{} shards", thousands(node.shards));
+    let mut text = match node.shards {
+        1 => "1 shard".to_owned(),
+        shards => format!("{} shards", thousands(shards)),
+    };
     if node.quarantined > 0 {
         text += &format!(" ({} quarantined)", thousands(node.quarantined));
     }
