@@ -258,14 +258,18 @@ impl Core {
     }
 }
 
-/// Asks the processor to have this at hand soon.
+/// Asks the processor to have this at hand soon, for writing: a line that comes for reading has to
+/// be asked for a second time.
 #[inline(always)]
 fn prefetch<T>(what: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint about memory that we may read.
+    // SAFETY: a hint, which changes nothing. Processors that do not know it do nothing.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast());
+        std::arch::asm!(
+            "prefetchw [{}]",
+            in(reg) std::ptr::from_ref(what),
+            options(nostack, readonly, preserves_flags)
+        );
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = what;

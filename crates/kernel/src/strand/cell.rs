@@ -9,7 +9,7 @@
 //! 2. The notes belong to whoever set BUSY, which nobody sets after COMPLETE. The writer sets
 //!    COMPLETE, waits until nobody is BUSY, and has the notes to itself. So a reader that is BUSY
 //!    and not COMPLETE may use the strand in its notes: the body that it waits for is still there.
-//! 3. Who leaves second frees the cell.
+//! 3. Who leaves second frees the cell. A reader leaves with the value.
 //!
 //! Usually nobody waits yet when the body ends, or nobody is left. Then the writer completes and
 //! leaves in one step, and the reader, who finds both, needs none.
@@ -56,7 +56,7 @@ pub(crate) fn pair<R>() -> (Writer<R>, Reader<R>) {
         value: UnsafeCell::new(MaybeUninit::uninit()),
     });
     let cell = NonNull::from(Box::leak(cell));
-    (Writer(cell), Reader { cell, taken: false })
+    (Writer(cell), Reader(Some(cell)))
 }
 
 /// Frees a cell, with its value if nobody took it.
@@ -115,11 +115,8 @@ impl<R> Writer<R> {
     }
 }
 
-/// The owner's side.
-pub(crate) struct Reader<R> {
-    cell: NonNull<Cell<R>>,
-    taken: bool,
-}
+/// The owner's side: the cell, until the value is taken.
+pub(crate) struct Reader<R>(Option<NonNull<Cell<R>>>);
 
 // SAFETY: as for the writer.
 unsafe impl<R: Send> Send for Reader<R> {}
@@ -135,32 +132,50 @@ pub(crate) enum Found<R> {
 }
 
 impl<R> Reader<R> {
-    fn cell(&self) -> &Cell<R> {
+    fn cell(&self) -> Option<&Cell<R>> {
         // SAFETY: the cell is not freed before we leave.
-        unsafe { self.cell.as_ref() }
+        self.0.as_ref().map(|cell| unsafe { cell.as_ref() })
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        self.cell().word.load(Acquire) & COMPLETE != 0
+        self.cell().is_none_or(|cell| cell.word.load(Acquire) & COMPLETE != 0)
     }
 
     /// Takes the value, if it is there.
     pub(crate) fn take(&mut self) -> Found<R> {
-        if self.taken {
+        let Some(cell) = self.cell() else {
             return Found::Taken;
-        }
+        };
         if !self.is_complete() {
             return Found::Nothing;
         }
-        self.taken = true;
         // SAFETY: complete, and not taken before (1).
-        Found::Value(self.cell().value.with_mut(|value| unsafe { (*value).assume_init_read() }))
+        let value = cell.value.with_mut(|value| unsafe { (*value).assume_init_read() });
+        self.leave(TAKEN);
+        Found::Value(value)
+    }
+
+    /// Leaves the cell, if that has not happened before.
+    fn leave(&mut self, taken: u32) {
+        let Some(cell) = self.0.take() else {
+            return;
+        };
+        // SAFETY: the cell is not freed before we leave.
+        let word = unsafe { &cell.as_ref().word };
+        // If the writer has left, nobody sees whether we leave.
+        let writer_left =
+            word.load(Acquire) & LEFT != 0 || word.fetch_or(LEFT | taken, AcqRel) & LEFT != 0;
+        if writer_left {
+            // SAFETY: the writer left before us.
+            unsafe { free(cell, taken != 0) };
+        }
     }
 
     /// Looks at the notes while nothing is complete yet: meanwhile it does not become so. No
     /// foreign code may run in `user`.
     pub(crate) fn while_waiting<T>(&self, user: impl FnOnce(&mut Notes) -> T) -> Option<T> {
-        let word = &self.cell().word;
+        let cell = self.cell()?;
+        let word = &cell.word;
         loop {
             let now = word.load(Relaxed);
             if now & COMPLETE != 0 {
@@ -173,7 +188,7 @@ impl<R> Reader<R> {
             }
         }
         // SAFETY: we are the one who is busy (2).
-        let (result, noted) = self.cell().notes.with_mut(|notes| unsafe {
+        let (result, noted) = cell.notes.with_mut(|notes| unsafe {
             let result = user(&mut *notes);
             (result, (*notes).waker.is_some())
         });
@@ -188,16 +203,8 @@ impl<R> Reader<R> {
 impl<R> Drop for Reader<R> {
     fn drop(&mut self) {
         let value = self.take();
-        let taken = if self.taken { TAKEN } else { 0 };
-        let word = &self.cell().word;
-        // If the writer has left, nobody sees whether we leave.
-        let writer_left =
-            word.load(Acquire) & LEFT != 0 || word.fetch_or(LEFT | taken, AcqRel) & LEFT != 0;
-        if writer_left {
-            // The value may have come between our look and our leave.
-            // SAFETY: the writer left before us.
-            unsafe { free(self.cell, self.taken) };
-        }
+        // The value may come between our look and our leave; then it goes with the cell.
+        self.leave(0);
         // Foreign code, so it comes last.
         drop(value);
     }

@@ -7,6 +7,7 @@
 use std::{
     fmt,
     future::Future,
+    num::NonZeroU64,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
@@ -72,7 +73,7 @@ pub struct JoinHandle<R> {
     cell: Reader<Result<R, JoinError>>,
     shared: Arc<Shared>,
     /// Our place among those who are told when the runtime stops.
-    seat: Option<u64>,
+    seat: Option<NonZeroU64>,
 }
 
 /// A cell, and its two sides.
@@ -192,26 +193,27 @@ pub(crate) struct Joiners(Mutex<Seats>);
 #[derive(Default)]
 struct Seats {
     closed: bool,
-    next: u64,
-    seated: std::collections::BTreeMap<u64, Waker>,
+    /// How many have sat down so far.
+    sat: u64,
+    seated: std::collections::BTreeMap<NonZeroU64, Waker>,
 }
 
 impl Joiners {
     /// `None`: the runtime has stopped.
-    fn sit(&self, waker: &Waker) -> Option<u64> {
+    fn sit(&self, waker: &Waker) -> Option<NonZeroU64> {
         let waker = waker.clone();
         let mut seats = self.0.lock();
         if seats.closed {
             drop(seats);
             return None;
         }
-        let seat = seats.next;
-        seats.next += 1;
+        seats.sat += 1;
+        let seat = NonZeroU64::new(seats.sat)?;
         seats.seated.insert(seat, waker);
         Some(seat)
     }
 
-    fn leave(&self, seat: u64) {
+    fn leave(&self, seat: NonZeroU64) {
         let waker = self.0.lock().seated.remove(&seat);
         drop(waker);
     }

@@ -148,8 +148,7 @@ impl Timers {
         if state.ringing {
             return None;
         }
-        let mut due = Vec::new();
-        state.wheel.advance(now, |alarm| due.push(alarm));
+        let due = state.wheel.advance(now);
         state.ringing = !due.is_empty();
         self.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
         Some(due)

@@ -10,19 +10,29 @@
 //!
 //! A timer's level is that of the highest bit in which its deadline differs from `now`, its slot
 //! the six bits of the deadline there. Within a level slots are due in order, from now's own
-//! onwards. Adding and removing touch one list; when the earliest timer of a slot is due, the
+//! onwards. Adding and removing touch one slot; when the earliest timer of a slot is due, the
 //! others in it move down, each at most once per level.
+//!
+//! A slot has what decides where its timers go side by side, and what they are for is elsewhere, in
+//! a node each: a walk through nodes would wait for the memory at every one of them.
 //!
 //! 1. Deadlines are exact: nothing fires early, and `next` is the earliest deadline (or an
 //!    earlier one that has been removed, which costs a look and no more).
 //! 2. Timers fire in order of deadline; equal ones in the order they were added.
+//! 3. A pending timer's node says where its entry is.
 
-use crate::world::Nanos;
+use crate::{prefetch::prefetch, world::Nanos};
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 11;
 const NONE: u32 = u32::MAX;
+
+/// A slot that has emptied keeps room for so many timers.
+const ROOM: usize = 16;
+
+/// So many timers ahead their nodes are asked for.
+const AHEAD: usize = 8;
 
 /// Names a pending timer. It goes stale when the timer has fired or was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +49,8 @@ pub(crate) struct Wheel<T> {
     free: u32,
     len: usize,
     added: u64,
+    /// What is due, while it is gathered.
+    due: Vec<Entry>,
 }
 
 struct Level {
@@ -47,29 +59,34 @@ struct Level {
     slots: [Slot; SLOTS],
 }
 
-#[derive(Clone, Copy)]
 struct Slot {
-    head: u32,
+    entries: Vec<Entry>,
     /// No timer in the slot is due before this.
     earliest: Nanos,
+}
+
+/// A timer in its slot. Sorted, they are in the order in which they fire.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    deadline: Nanos,
+    order: u64,
+    index: u32,
 }
 
 struct Node<T> {
     /// `None`: free.
     value: Option<T>,
-    deadline: Nanos,
-    order: u64,
     generation: u32,
     level: u8,
     slot: u8,
-    next: u32,
-    prev: u32,
+    /// Its entry's place in the slot; if it is free, the next free node.
+    place: u32,
 }
 
 impl<T> Wheel<T> {
     pub(crate) fn new() -> Wheel<T> {
-        let empty = Slot { head: NONE, earliest: Nanos::MAX };
-        let level = || Level { occupied: 0, slots: [empty; SLOTS] };
+        let slot = |_| Slot { entries: Vec::new(), earliest: Nanos::MAX };
+        let level = || Level { occupied: 0, slots: std::array::from_fn(slot) };
         Wheel {
             now: 0,
             levels: (0..LEVELS).map(|_| level()).collect(),
@@ -77,6 +94,7 @@ impl<T> Wheel<T> {
             free: NONE,
             len: 0,
             added: 0,
+            due: Vec::new(),
         }
     }
 
@@ -91,10 +109,8 @@ impl<T> Wheel<T> {
         self.len += 1;
         let node = &mut self.nodes[index as usize];
         node.value = Some(value);
-        node.deadline = deadline;
-        node.order = self.added;
         let generation = node.generation;
-        self.link(index);
+        self.link(Entry { deadline, order: self.added, index });
         Key { index, generation }
     }
 
@@ -120,9 +136,9 @@ impl<T> Wheel<T> {
         Some(self.levels[level].slots[slot].earliest.max(self.now))
     }
 
-    /// Moves the time to `now`, and gives out what is due, in order.
-    pub(crate) fn advance(&mut self, now: Nanos, mut fire: impl FnMut(T)) {
-        let mut due = Vec::new();
+    /// Moves the time to `now`, and takes out what is due, in order.
+    pub(crate) fn advance(&mut self, now: Nanos) -> Vec<T> {
+        let mut due = std::mem::take(&mut self.due);
         while let Some((level, slot)) = self.first() {
             let earliest = self.levels[level].slots[slot].earliest;
             if earliest > now {
@@ -130,23 +146,31 @@ impl<T> Wheel<T> {
             }
             // Nothing is due before, so the time can jump; the slot's timers move down from here.
             self.now = self.now.max(earliest);
-            let mut index = self.take_slot(level, slot);
-            while index != NONE {
-                let node = &self.nodes[index as usize];
-                let (next, deadline, order) = (node.next, node.deadline, node.order);
-                if deadline <= now {
-                    due.push((deadline, order, index));
+            let mut entries = self.take_slot(level, slot);
+            for (at, entry) in entries.iter().enumerate() {
+                self.ask_for(entries.get(at + AHEAD));
+                if entry.deadline <= now {
+                    due.push(*entry);
                 } else {
-                    self.link(index);
+                    self.link(*entry);
                 }
-                index = next;
+            }
+            if entries.capacity() <= ROOM {
+                entries.clear();
+                self.levels[level].slots[slot].entries = entries;
             }
         }
         self.now = self.now.max(now);
         due.sort_unstable();
-        for (_, _, index) in due {
-            fire(self.release(index).expect("a timer that is due has a value"));
+        let mut fired = Vec::with_capacity(due.len());
+        for (at, entry) in due.iter().enumerate() {
+            self.ask_for(due.get(at + AHEAD));
+            fired.push(self.release(entry.index).expect("a timer that is due has a value"));
         }
+        due.clear();
+        due.shrink_to(SLOTS * ROOM);
+        self.due = due;
+        fired
     }
 
     /// Takes out all timers.
@@ -170,73 +194,64 @@ impl<T> Wheel<T> {
         firsts.min_by_key(|(level, slot)| self.levels[*level].slots[*slot].earliest)
     }
 
-    fn link(&mut self, index: u32) {
-        let node = &mut self.nodes[index as usize];
-        let deadline = node.deadline.max(self.now);
+    fn link(&mut self, entry: Entry) {
+        let deadline = entry.deadline.max(self.now);
         let differs = 63 - ((deadline ^ self.now) | 1).leading_zeros();
         let level = (differs / BITS) as usize;
         let at = (deadline >> (BITS * level as u32)) as usize % SLOTS;
-        (node.level, node.slot) = (level as u8, at as u8);
         let slot = &mut self.levels[level].slots[at];
-        node.prev = NONE;
-        node.next = slot.head;
+        let node = &mut self.nodes[entry.index as usize];
+        (node.level, node.slot) = (level as u8, at as u8);
+        node.place = slot.entries.len() as u32;
+        slot.entries.push(entry);
         slot.earliest = slot.earliest.min(deadline);
-        if slot.head != NONE {
-            self.nodes[slot.head as usize].prev = index;
-        }
-        slot.head = index;
         self.levels[level].occupied |= 1 << at;
     }
 
     fn unlink(&mut self, index: u32) {
-        let Node { level, slot, next, prev, .. } = self.nodes[index as usize];
-        if next != NONE {
-            self.nodes[next as usize].prev = prev;
-        }
-        if prev != NONE {
-            self.nodes[prev as usize].next = next;
-            return;
-        }
+        let Node { level, slot: at, place, .. } = self.nodes[index as usize];
         let level = &mut self.levels[level as usize];
-        level.slots[slot as usize].head = next;
-        if next == NONE {
-            level.occupied &= !(1 << slot);
-            level.slots[slot as usize].earliest = Nanos::MAX;
+        let slot = &mut level.slots[at as usize];
+        slot.entries.swap_remove(place as usize);
+        if let Some(moved) = slot.entries.get(place as usize) {
+            self.nodes[moved.index as usize].place = place;
+        } else if slot.entries.is_empty() {
+            level.occupied &= !(1 << at);
+            slot.earliest = Nanos::MAX;
+            slot.entries.shrink_to(ROOM);
         }
     }
 
-    /// Empties a slot, and returns the head of what was in it.
-    fn take_slot(&mut self, level: usize, slot: usize) -> u32 {
+    /// Empties a slot, and returns what was in it.
+    fn take_slot(&mut self, level: usize, slot: usize) -> Vec<Entry> {
         let level = &mut self.levels[level];
         level.occupied &= !(1 << slot);
         level.slots[slot].earliest = Nanos::MAX;
-        std::mem::replace(&mut level.slots[slot].head, NONE)
+        std::mem::take(&mut level.slots[slot].entries)
+    }
+
+    /// A timer's node will be needed soon.
+    fn ask_for(&self, entry: Option<&Entry>) {
+        if let Some(node) = entry.and_then(|entry| self.nodes.get(entry.index as usize)) {
+            prefetch(node);
+        }
     }
 
     fn allocate(&mut self) -> u32 {
         if self.free != NONE {
             let index = self.free;
-            self.free = self.nodes[index as usize].next;
+            self.free = self.nodes[index as usize].place;
             return index;
         }
         let index = u32::try_from(self.nodes.len()).expect("fewer than four billion timers");
-        self.nodes.push(Node {
-            value: None,
-            deadline: 0,
-            order: 0,
-            generation: 0,
-            level: 0,
-            slot: 0,
-            next: NONE,
-            prev: NONE,
-        });
+        self.nodes.push(Node { value: None, generation: 0, level: 0, slot: 0, place: NONE });
         index
     }
 
     fn release(&mut self, index: u32) -> Option<T> {
         let node = &mut self.nodes[index as usize];
         node.generation = node.generation.wrapping_add(1);
-        node.next = self.free;
+        node.place = self.free;
         self.free = index;
         self.len -= 1;
         node.value.take()

@@ -3,19 +3,13 @@
 use super::*;
 use crate::world::Dice;
 
-fn fire<T>(wheel: &mut Wheel<T>, now: Nanos) -> Vec<T> {
-    let mut fired = Vec::new();
-    wheel.advance(now, |value| fired.push(value));
-    fired
-}
-
 #[test]
 fn nothing_fires_before_its_deadline() {
     let mut wheel = Wheel::new();
     wheel.add(1_000, "a");
     assert_eq!(wheel.next(), Some(1_000));
-    assert!(fire(&mut wheel, 999).is_empty());
-    assert_eq!(fire(&mut wheel, 1_000), ["a"]);
+    assert!(wheel.advance(999).is_empty());
+    assert_eq!(wheel.advance(1_000), ["a"]);
     assert_eq!(wheel.next(), None);
 }
 
@@ -25,16 +19,16 @@ fn equal_deadlines_fire_in_the_order_they_were_added() {
     for value in 0..10 {
         wheel.add(1 << 40, value);
     }
-    assert_eq!(fire(&mut wheel, 1 << 41), (0..10).collect::<Vec<_>>());
+    assert_eq!(wheel.advance(1 << 41), (0..10).collect::<Vec<_>>());
 }
 
 #[test]
 fn deadline_that_has_passed_fires_at_once() {
     let mut wheel = Wheel::new();
-    fire(&mut wheel, 5_000);
+    wheel.advance(5_000);
     wheel.add(10, "late");
     assert_eq!(wheel.next(), Some(5_000));
-    assert_eq!(fire(&mut wheel, 5_000), ["late"]);
+    assert_eq!(wheel.advance(5_000), ["late"]);
 }
 
 #[test]
@@ -45,7 +39,7 @@ fn removed_timer_does_not_fire_and_its_key_goes_stale() {
     assert_eq!(wheel.remove(key), None);
     let other = wheel.add(100, "b");
     assert_eq!(wheel.remove(key), None, "the node was reused, the key was not");
-    assert_eq!(fire(&mut wheel, 100), ["b"]);
+    assert_eq!(wheel.advance(100), ["b"]);
     assert_eq!(wheel.remove(other), None);
 }
 
@@ -54,7 +48,7 @@ fn farthest_deadline_is_held() {
     let mut wheel = Wheel::new();
     wheel.add(Nanos::MAX, "end of time");
     assert_eq!(wheel.next(), Some(Nanos::MAX));
-    assert!(fire(&mut wheel, Nanos::MAX - 1).is_empty());
+    assert!(wheel.advance(Nanos::MAX - 1).is_empty());
     assert_eq!(wheel.len(), 1);
 }
 
@@ -82,7 +76,7 @@ fn random_timers_fire_as_from_a_sorted_list() {
                     list.sort_unstable_by_key(|(deadline, number, _)| (*deadline, *number));
                     let due = list.iter().take_while(|(at, ..)| *at <= now).count();
                     let expected: Vec<u64> = list.drain(..due).map(|(_, n, _)| n).collect();
-                    assert_eq!(fire(&mut wheel, now), expected, "seed {seed}");
+                    assert_eq!(wheel.advance(now), expected, "seed {seed}");
                 }
             }
             assert_eq!(wheel.len(), list.len());
