@@ -4,6 +4,7 @@ pub(crate) mod bytes;
 mod changes;
 mod encode;
 mod genesis;
+pub(crate) mod parts;
 mod receipt;
 mod root;
 mod seal;
@@ -17,7 +18,9 @@ use crate::{environment::Environment, transaction::SharedTransaction};
 
 pub use encode::Body;
 pub use genesis::{genesis_block, genesis_changes};
+pub(crate) use parts::ListRoots;
 pub use seal::seal;
+pub(crate) use seal::seal_with;
 
 /// A block of one shard. Its number is the shard's own height, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! How does a receipt look to Ethereum?
 
+use std::ops::Range;
+
 use alloy_consensus::{
     Eip658Value, Receipt as EthereumReceipt, ReceiptEnvelope, ReceiptWithBloom, TxType,
 };
@@ -7,7 +9,10 @@ use alloy_primitives::{Address, B256, Bloom, map::HashMap};
 use alloy_rlp::{Encodable, Header};
 
 use crate::{
-    block::{Receipt, root::ordered_root},
+    block::{
+        Receipt,
+        root::{Layout, Reference},
+    },
     keccak::keccak256_each,
     transaction::SharedTransaction,
 };
@@ -31,21 +36,26 @@ impl Receipt {
     }
 }
 
-/// The root of the receipts of a block, and the filter of all their logs. Nothing is copied that
-/// is large, and each filter is made once.
-pub(crate) fn receipts_root(included: &[(SharedTransaction, Receipt)]) -> (B256, Bloom) {
-    let names = Names::of(included);
+/// The leaves of some receipts of a block, in the order of their keys, and the filter of their logs.
+/// Nothing is copied that is large, and each filter is made once.
+pub(super) fn receipt_leaves(
+    layout: &Layout,
+    keys: Range<u32>,
+    included: &[(SharedTransaction, Receipt)],
+) -> (Vec<Reference>, Bloom) {
+    let names = Names::of(keys.clone().map(|key| &included[layout.place(key)].1));
     let mut all = Bloom::ZERO;
-    let root = ordered_root(included.len(), |at, out| {
-        let (transaction, receipt) = &included[at];
-        let bloom = names.bloom(at);
+    let mut nth = 0..;
+    let leaves = layout.leaves(keys, |place, out| {
+        let (transaction, receipt) = &included[place];
+        let bloom = nth.next().map_or(Bloom::ZERO, |nth| names.bloom(nth));
         all.accrue_bloom(&bloom);
         encode(transaction.envelope().tx_type(), receipt, &bloom, out);
     });
-    (root, all)
+    (leaves, all)
 }
 
-/// What the logs of a block name: addresses and topics. Most name the same contract and event, and
+/// What the logs of some receipts name: addresses and topics. Most name the same contract and event, and
 /// many the same accounts, so each is hashed once; and those side by side, since a hash takes
 /// longer than all else about a filter.
 struct Names {
@@ -57,13 +67,13 @@ struct Names {
 }
 
 impl Names {
-    fn of(included: &[(SharedTransaction, Receipt)]) -> Names {
+    fn of<'a>(receipts: impl ExactSizeIterator<Item = &'a Receipt>) -> Names {
         let mut addresses: HashMap<Address, u32> = HashMap::default();
         let mut topics: HashMap<B256, u32> = HashMap::default();
         let mut distinct: Vec<&[u8]> = Vec::new();
-        let mut named = Vec::with_capacity(4 * included.len());
-        let mut ends = Vec::with_capacity(included.len());
-        for (_, receipt) in included {
+        let mut named = Vec::with_capacity(4 * receipts.len());
+        let mut ends = Vec::with_capacity(receipts.len());
+        for receipt in receipts {
             for log in &receipt.logs {
                 let mut place = |name| {
                     distinct.push(name);
@@ -83,7 +93,7 @@ impl Names {
         Names { hashes, named, ends }
     }
 
-    /// The filter of the logs of the receipt at this place.
+    /// The filter of the logs of the n-th receipt.
     fn bloom(&self, at: usize) -> Bloom {
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         let mut bloom = Bloom::ZERO;

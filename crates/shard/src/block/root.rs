@@ -26,29 +26,17 @@ use crate::keccak::{LANES_MAX, keccak256_each};
 const HEAD: usize = 24;
 
 /// The root of a list with so many items; `encode` appends the bytes of the one at a place.
-pub(super) fn ordered_root(len: usize, mut encode: impl FnMut(usize, &mut Vec<u8>)) -> B256 {
-    if len == 0 {
-        return EMPTY_ROOT_HASH;
-    }
-    let layout = Layout::new(u32::try_from(len).expect("a block has fewer transactions"));
-    let mut references = vec![Reference::UNKNOWN; layout.nodes.len()];
-    let mut batch = Batch::default();
-    for level in layout.levels.iter().skip(1).rev() {
-        for at in level.clone() {
-            let bytes = layout.encode(at, &references, &mut encode, &mut batch.bytes);
-            batch.add(at, bytes, &mut references);
-        }
-        batch.hash(&mut references);
-    }
-    let root = layout.encode(0, &references, &mut encode, &mut batch.bytes);
-    keccak256(&batch.bytes[root])
+pub(super) fn ordered_root(layout: &Layout, encode: impl FnMut(usize, &mut Vec<u8>)) -> B256 {
+    layout.root(&layout.leaves(layout.keys(), encode))
 }
 
 /// The nodes of a trie, level by level. The children of a node stand together.
-struct Layout {
+pub(super) struct Layout {
     len: u32,
     nodes: Vec<Node>,
     levels: Vec<Range<usize>>,
+    /// Of each key, in their order: the depth of its leaf.
+    depths: Vec<u32>,
 }
 
 struct Node {
@@ -60,12 +48,18 @@ struct Node {
 }
 
 impl Layout {
-    fn new(len: u32) -> Layout {
+    /// That of a list with so many items.
+    pub(super) fn new(len: usize) -> Layout {
+        let len = u32::try_from(len).expect("a block has fewer transactions");
+        let depths = vec![0; len as usize];
+        if len == 0 {
+            return Layout { len, nodes: Vec::new(), levels: Vec::new(), depths };
+        }
         let root = Node { keys: 0..len, depth: 0, children: 0..0 };
         // Each full branch has 16 leaves.
         let mut nodes = Vec::with_capacity(len as usize + len as usize / 8 + 8);
         nodes.push(root);
-        let mut layout = Layout { len, nodes, levels: Vec::new() };
+        let mut layout = Layout { len, nodes, levels: Vec::new(), depths };
         let mut level = 0..1;
         while !level.is_empty() {
             for at in level.clone() {
@@ -76,6 +70,58 @@ impl Layout {
             level = next;
         }
         layout
+    }
+
+    /// The keys in their order, by their numbers in it.
+    pub(super) fn keys(&self) -> Range<u32> {
+        0..self.len
+    }
+
+    /// The leaves of some keys: several threads may make those of one list.
+    pub(super) fn leaves(
+        &self,
+        keys: Range<u32>,
+        mut encode: impl FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<Reference> {
+        let mut leaves = vec![Reference::UNKNOWN; keys.len()];
+        let mut batch = Batch::default();
+        for (at, n) in keys.enumerate() {
+            let room = batch.bytes.len();
+            batch.bytes.resize(room + HEAD, 0);
+            encode(self.place(n), &mut batch.bytes);
+            let key = self.key(n);
+            let path = key.path(self.depths[n as usize]..key.len, true);
+            let begin = put_leaf_head(&mut batch.bytes, room, path);
+            batch.add(at, begin..batch.bytes.len(), &mut leaves);
+        }
+        batch.hash(&mut leaves);
+        leaves
+    }
+
+    /// The root, from the leaves of all keys.
+    pub(super) fn root(&self, leaves: &[Reference]) -> B256 {
+        match leaves {
+            [] => return EMPTY_ROOT_HASH,
+            [leaf] => return leaf.as_root(),
+            _ => {}
+        }
+        let mut references = vec![Reference::UNKNOWN; self.nodes.len()];
+        let mut batch = Batch::default();
+        for level in self.levels.iter().skip(1).rev() {
+            for at in level.clone() {
+                let node = &self.nodes[at];
+                if node.children.is_empty() {
+                    references[at] = leaves[node.keys.start as usize];
+                    continue;
+                }
+                let begin = batch.bytes.len();
+                self.encode(node, &references, &mut batch.bytes);
+                batch.add(at, begin..batch.bytes.len(), &mut references);
+            }
+            batch.hash(&mut references);
+        }
+        self.encode(&self.nodes[0], &references, &mut batch.bytes);
+        keccak256(&batch.bytes)
     }
 
     fn add_children(&mut self, at: usize) {
@@ -93,6 +139,8 @@ impl Layout {
                 keys.start = own.end;
                 self.nodes.push(Node { keys: own, depth: depth + 1, children: 0..0 });
             }
+        } else {
+            self.depths[keys.start as usize] = depth;
         }
         self.nodes[at].children = first..self.nodes.len();
     }
@@ -104,40 +152,25 @@ impl Layout {
     }
 
     /// The place in the list of the key that is the n-th in order.
-    fn place(&self, n: u32) -> u32 {
+    pub(super) fn place(&self, n: u32) -> usize {
         let zero_at = (self.len - 1).min(0x7f);
-        if n < zero_at {
+        let place = if n < zero_at {
             n + 1
         } else if n == zero_at {
             0
         } else {
             n
-        }
+        };
+        place as usize
     }
 
     fn key(&self, n: u32) -> Key {
-        Key::of(self.place(n))
+        Key::of(self.place(n) as u32)
     }
 
-    /// Appends a node whose children are known. Where it is in `out`: before it there may be room
-    /// that was not needed.
-    fn encode(
-        &self,
-        at: usize,
-        references: &[Reference],
-        encode: &mut impl FnMut(usize, &mut Vec<u8>),
-        out: &mut Vec<u8>,
-    ) -> Range<usize> {
-        let node = &self.nodes[at];
+    /// Appends a node that has children, all of which are known.
+    fn encode(&self, node: &Node, references: &[Reference], out: &mut Vec<u8>) {
         let key = self.key(node.keys.start);
-        if node.children.is_empty() {
-            let room = out.len();
-            out.resize(room + HEAD, 0);
-            encode(self.place(node.keys.start) as usize, out);
-            let begin = put_leaf_head(out, room, key.path(node.depth..key.len, true));
-            return begin..out.len();
-        }
-        let begin = out.len();
         let children = &references[node.children.clone()];
         if let [child] = children {
             let path = key.path(node.depth..self.nodes[node.children.start].depth, false);
@@ -159,7 +192,6 @@ impl Layout {
             }
             out.extend((digit..17).map(|_| alloy_rlp::EMPTY_STRING_CODE));
         }
-        begin..out.len()
     }
 }
 
@@ -238,7 +270,7 @@ impl Path {
 
 /// How a node is known to its parent: by its hash, or it is inside, if it is shorter than that.
 #[derive(Clone, Copy)]
-struct Reference {
+pub(super) struct Reference {
     bytes: [u8; 33],
     len: u8,
 }
@@ -254,6 +286,14 @@ impl Reference {
         let mut reference = Reference { len: bytes.len() as u8, ..Reference::UNKNOWN };
         reference.bytes[..bytes.len()].copy_from_slice(bytes);
         reference
+    }
+
+    /// The hash of a trie that consists of this node alone.
+    fn as_root(&self) -> B256 {
+        match self.bytes() {
+            [_, hash @ ..] if hash.len() == B256::len_bytes() => B256::from_slice(hash),
+            inside => keccak256(inside),
+        }
     }
 
     fn hash(hash: &B256) -> Reference {
@@ -305,7 +345,8 @@ mod tests {
     fn check(items: &[Vec<u8>]) {
         let expected =
             ordered_trie_root_with_encoder(items, |item, out| out.extend_from_slice(item));
-        let root = ordered_root(items.len(), |at, out| out.extend_from_slice(&items[at]));
+        let layout = Layout::new(items.len());
+        let root = ordered_root(&layout, |at, out| out.extend_from_slice(&items[at]));
         assert_eq!(root, expected, "of {} items", items.len());
     }
 

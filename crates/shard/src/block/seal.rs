@@ -11,7 +11,7 @@ use alloy_trie::EMPTY_ROOT_HASH;
 use revm::primitives::hardfork::SpecId;
 
 use crate::{
-    block::{Block, receipt::receipts_root, root::ordered_root},
+    block::{Block, ListRoots},
     config::Rules,
     execute::{BlockContext, Executed},
 };
@@ -27,14 +27,24 @@ pub fn seal(
     executed: Executed,
     state_root: Option<B256>,
 ) -> Block {
-    let (receipts_root, logs_bloom) = receipts_root(&executed.included);
+    let roots = ListRoots::of(&executed.included);
+    seal_with(rules, shard, context, executed, roots, state_root)
+}
+
+/// The same, where the roots of what was executed are known.
+pub(crate) fn seal_with(
+    rules: &Rules,
+    shard: Address,
+    context: &BlockContext,
+    executed: Executed,
+    roots: ListRoots,
+    state_root: Option<B256>,
+) -> Block {
     let header = Header {
         state_root: state_root.unwrap_or(B256::ZERO),
-        transactions_root: ordered_root(executed.included.len(), |at, out| {
-            out.extend_from_slice(executed.included[at].0.encoded());
-        }),
-        receipts_root,
-        logs_bloom,
+        transactions_root: roots.transactions,
+        receipts_root: roots.receipts,
+        logs_bloom: roots.logs_bloom,
         gas_used: executed.gas_used,
         ..empty_header(rules, shard, context)
     };

@@ -53,6 +53,9 @@ const BEHIND_MAX: u64 = 4;
 /// With so many submissions waiting, a sync is not put off for more.
 const ENOUGH: usize = 1_024;
 
+/// So much room for the bytes of an append is kept for the next one.
+const ROOM_MAX: usize = 4 << 20;
+
 /// The runtime's clock.
 pub(crate) type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
 
@@ -101,6 +104,8 @@ pub(crate) struct Commit {
     /// The same for the thread that appends. It has one to itself, so that a submission wakes nobody
     /// else, and nobody at all while that thread is at work.
     submitted: Condvar,
+    /// Room for the bytes of an append: fresh memory costs more than what is written to it.
+    room: Mutex<Vec<u8>>,
     /// What drives it in a simulated runtime.
     strand: OnceLock<Strand>,
 }
@@ -191,6 +196,7 @@ impl Commit {
             state,
             changed,
             submitted,
+            room: Mutex::default(),
             strand,
         }
     }
@@ -217,6 +223,10 @@ impl Commit {
     fn state(&self) -> MutexGuard<'_, State> {
         // Each change of the state is one assignment or push: a panic leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn room(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the logs still hold after opening: an epoch that is complete and has not been folded,
@@ -332,7 +342,7 @@ impl Commit {
     }
 
     fn append(&self, batch: VecDeque<Submission>) {
-        let mut bytes = Vec::new();
+        let mut bytes = mem::take(&mut *self.room());
         let mut ends = Vec::new();
         for submission in &batch {
             for record in &submission.records {
@@ -352,11 +362,16 @@ impl Commit {
             Err(error) => return self.failed(error, batch),
         }
         let took = (self.clock)().saturating_sub(begun);
+        let records = slices.len() as u64;
+        if bytes.capacity() <= ROOM_MAX {
+            bytes.clear();
+            *self.room() = bytes;
+        }
         let (epoch, filled) = self.store.current();
         let mut state = self.state();
         state.shared_sync = (sync && batch.len() > 1).then_some(took);
         state.counts.commits += 1;
-        state.counts.records += slices.len() as u64;
+        state.counts.records += records;
         if state.folding.is_none() {
             state.reopen_after = Duration::ZERO;
         }

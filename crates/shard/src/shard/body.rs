@@ -41,7 +41,7 @@ use super::{
 };
 use crate::{
     amend::AmendError,
-    block::{Block, seal},
+    block::{Block, ListRoots, seal_with},
     commit::record::{BlockBytes, NewBlock, Record, What},
     config::Rules,
     environment::Environment,
@@ -206,17 +206,19 @@ impl ShardBody {
         if let Ok(executed) = &result {
             self.worth.observe(executed);
         }
-        self.finish(&context, result, turn)
+        self.finish(&context, result, None, turn)
     }
 
-    /// A batch was executed, or was not. Whether there is something to commit.
+    /// A batch was executed, or was not; perhaps its roots are known. Whether there is something to
+    /// commit.
     fn finish(
         &mut self,
         context: &BlockContext,
         result: Result<Executed, ExecuteError>,
+        roots: Option<ListRoots>,
         turn: &mut Turn<'_>,
     ) -> bool {
-        match result.and_then(|executed| self.seal(context, executed)) {
+        match result.and_then(|executed| self.seal(context, executed, roots)) {
             Ok(some) => some,
             Err(error) => {
                 self.failed(&error, turn);
@@ -266,7 +268,7 @@ impl ShardBody {
         if finished.result.is_ok() {
             self.inner.core.parallel_blocks.fetch_add(1, Relaxed);
         }
-        self.finish(&lent.context, finished.result, turn);
+        self.finish(&lent.context, finished.result, finished.roots, turn);
     }
 
     /// Makes a block of what was executed. Whether there is something to commit.
@@ -274,6 +276,7 @@ impl ShardBody {
         &mut self,
         context: &BlockContext,
         mut executed: Executed,
+        roots: Option<ListRoots>,
     ) -> Result<bool, ExecuteError> {
         let core = self.inner.core.clone();
         let rules = &core.config.rules;
@@ -288,7 +291,9 @@ impl ShardBody {
         self.give_back(&hashes(&left));
         let dropped = mem::take(&mut executed.dropped);
         let block = (!executed.included.is_empty()).then(|| {
-            let block = seal(rules, self.inner.address, context, executed, state_root);
+            let roots = roots.unwrap_or_else(|| ListRoots::of(&executed.included));
+            let address = self.inner.address;
+            let block = seal_with(rules, address, context, executed, roots, state_root);
             self.parent = Parent { header: block.header.clone(), hash: block.hash };
             Arc::new(NewBlock::new(block, nodes, self.room.take().unwrap_or_default()))
         });

@@ -17,6 +17,7 @@ use crate::execute::{
     parallel::{
         Finished,
         attempt::{Attempt, Runner},
+        closing::Closing,
         frontier::{Frontier, Onward},
         schedule::{Help, Left, Schedule, Task},
         state::Common,
@@ -78,7 +79,7 @@ impl Lane {
                 }
                 Task::Leave => {
                     drop((runner, common));
-                    self.leave();
+                    self.leave(Some(&Pool::on(&cx.turn().handle())));
                     return Progress::Done(Ok(()));
                 }
             }
@@ -133,14 +134,14 @@ impl Lane {
         }
     }
 
-    /// The last that leaves ends the batch.
-    fn leave(&mut self) {
+    /// The last that leaves ends the batch, with help from the pool if there is one.
+    fn leave(&mut self, pool: Option<&Pool>) {
         let Some(common) = self.common.take() else { return };
         self.kept = None;
         // Before anybody can know that we have left: the last owns what all have shared.
         drop(common);
         if let Some(left) = self.run.schedule.leave() {
-            self.run.end(left);
+            self.run.end(left, pool);
         }
     }
 }
@@ -148,33 +149,42 @@ impl Lane {
 /// A lane that was stopped, or has panicked.
 impl Drop for Lane {
     fn drop(&mut self) {
-        self.leave();
+        self.leave(None);
     }
 }
 
 impl Run {
-    fn end(&self, left: Left<Frontier>) {
+    fn end(&self, left: Left<Frontier>, pool: Option<&Pool>) {
         let ending = self.ending.lock().expect("nothing panics under its lock").take();
         let Some(Ending { common, done }) = ending else { return };
         let common = Arc::into_inner(common).expect("each lane gives it back before it leaves");
         let Common { mut cache, versions, context, .. } = common;
-        let base = versions.into_base();
-        let slots = base.slots.into_iter();
-        let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
-        cache.returned(base.accounts, slots);
-        let (conflicts, alone, result) = match left {
+        let (conflicts, alone, mut result) = match left {
             Left::Whole(frontier) => (frontier.conflicts, frontier.alone, frontier.finish()),
             Left::Broken => {
                 let why = "a lane was stopped before the batch was done";
                 (0, 0, Err(ExecuteError::Fault(why.to_owned())))
             }
         };
+        // Others begin with the roots while this thread sees to the cache.
+        let closing = match (pool, &mut result) {
+            (Some(pool), Ok(executed)) => Closing::begin(executed, pool),
+            _ => None,
+        };
+        let base = versions.into_base();
+        let slots = base.slots.into_iter();
+        let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
+        cache.returned(base.accounts, slots);
         match &result {
-            Ok(executed) if executed.included.is_empty() => {}
+            Ok(executed) if closing.is_none() && executed.included.is_empty() => {}
             Ok(executed) => cache.apply(context.height, &executed.changes),
             // As the other executor: what was read may be what is wrong.
             Err(_) => cache.forget_committed(),
         }
-        done(Finished { cache, result, conflicts, alone });
+        let finished = Finished { cache, result, roots: None, conflicts, alone };
+        match closing {
+            Some(closing) => closing.end(finished, done),
+            None => done(finished),
+        }
     }
 }

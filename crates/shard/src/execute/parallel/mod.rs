@@ -18,12 +18,14 @@
 //! 3. The beneficiary's fees are added up apart, unless a transaction has looked at him: otherwise
 //!    each would depend on the one before.
 //! 4. Where guesses fail too often, the rest is executed one by one.
-//! 5. No lane ever waits. One that finds nothing to do ends; the last that ends calls back.
+//! 5. No lane ever waits. One that finds nothing to do ends. The last that ends makes the block's
+//!    roots, with whoever has time, and calls back.
 //!
 //! But for a bitmap of hints there is no lock-free code here: the few short locks that a transaction
 //! takes are hardly ever contended.
 
 mod attempt;
+mod closing;
 mod effects;
 mod frontier;
 mod lane;
@@ -44,6 +46,7 @@ use job::Pool;
 pub use worth::Worth;
 
 use crate::{
+    block::ListRoots,
     config::Rules,
     execute::{
         BlockContext, ExecuteError, Executed,
@@ -74,6 +77,8 @@ pub struct Finished {
     /// With what the batch has changed, if it was executed: as one by one execution leaves it.
     pub cache: Cache,
     pub result: Result<Executed, ExecuteError>,
+    /// Those of what the block holds, if several workers have made them.
+    pub(crate) roots: Option<ListRoots>,
     /// How many transactions were executed twice.
     pub conflicts: usize,
     /// How many were executed one by one in the end, since there were too many of these.

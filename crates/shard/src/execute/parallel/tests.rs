@@ -18,14 +18,15 @@ use world::World;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Executes blocks of a random world in both ways, and compares all of it. Says how many
-/// transactions were included, and how many were executed twice or one by one.
-fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 3] {
+/// transactions were included, how many were executed twice or one by one, and how many blocks had their
+/// roots made by whoever had time.
+fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 4] {
     let mut world = World::new(seed);
     let rules = world.rules.clone();
     let chain_id = rules.chain_id(Address::ZERO);
     let executor = || Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
     let (mut one_by_one, mut other) = (executor(), executor());
-    let mut counts = [0; 3];
+    let mut counts = [0; 4];
     for block in 0..4 {
         let context = world.context(block);
         world.learn(one_by_one.cache());
@@ -39,6 +40,7 @@ fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 3] {
             let finished = execute(Work { rules, chain_id, context, batch, cache });
             counts[1] += finished.conflicts;
             counts[2] += finished.alone;
+            counts[3] += usize::from(check_roots(&finished));
             other.take_back(finished.cache);
             finished.result
         };
@@ -55,6 +57,13 @@ fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 3] {
         }
     }
     counts
+}
+
+/// Whether there are roots, which must be those of what the block holds.
+fn check_roots(finished: &Finished) -> bool {
+    let (Some(roots), Ok(executed)) = (&finished.roots, &finished.result) else { return false };
+    assert_eq!(*roots, ListRoots::of(&executed.included));
+    true
 }
 
 /// On real workers.
@@ -87,11 +96,11 @@ fn seeds(few: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn random_batches_in_virtual_time_come_to_the_same_as_one_by_one() {
-    let mut counts = [0; 3];
+    let mut counts = [0; 4];
     for seed in seeds(300) {
         let workers = 1 + (seed % 4) as usize;
         let of_seed = compare(seed, |work| simulated(seed, workers, work).0);
-        (0..3).for_each(|at| counts[at] += of_seed[at]);
+        (0..4).for_each(|at| counts[at] += of_seed[at]);
     }
     println!("{counts:?}");
     assert!(counts.iter().all(|count| *count > 0), "nothing was tested: {counts:?}");
@@ -117,5 +126,6 @@ fn same(world: &World, workers: usize, batch: Vec<SharedTransaction>) -> (Finish
     let cache = Cache::new(world.memory.clone(), 1_000);
     let (finished, time) = simulated(7, workers, Work { rules, chain_id, context, batch, cache });
     assert_eq!(format!("{expected:?}"), format!("{:?}", finished.result));
+    check_roots(&finished);
     (finished, time)
 }

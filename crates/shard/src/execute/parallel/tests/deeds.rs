@@ -43,6 +43,17 @@ fn those_who_touch_different_things_are_executed_once_though_all_pay_the_same_be
 }
 
 #[test]
+fn roots_are_made_by_those_who_have_time_or_by_the_last_alone() {
+    let world = World::plain(64, Rules::default());
+    for workers in 1..=3 {
+        let (finished, _) = same(&world, workers, own_counts(64));
+        assert!(finished.roots.is_some(), "{workers} workers");
+    }
+    let (few, _) = same(&world, 2, own_counts(2));
+    assert_eq!(few.roots, None, "it is too little to share");
+}
+
+#[test]
 fn twice_the_workers_take_half_the_time_where_nothing_conflicts() {
     let world = World::plain(64, Rules::default());
     let time = |workers| same(&world, workers, own_counts(64)).1.as_secs_f64();
