@@ -541,7 +541,7 @@ fn one_that_uses_up_its_share_in_the_window_of_another_goes_behind_those_who_com
     let mut simulation = simulated(1, 0);
     let log = Log::new();
     let (theirs, mut turns) = (log.clone(), 0);
-    simulation.submit(|_| ()).unwrap();
+    simulation.strand().start(|_| Step::End(())).unwrap();
     let metered = move |turn: &mut Turn<'_>| {
         theirs.push("metered");
         turns += 1;
