@@ -42,7 +42,8 @@
 //!   share one quantum and can not starve a third. Under `Stealing` those who have not used up a
 //!   quantum go before those who have, for at most 16 quanta at a time: so a strand that wants a
 //!   short turn now and then does not wait for each that never ends, and one of these gets at
-//!   least a seventeenth of its worker. Under `Priority` with an ageing rate an entry
+//!   least a seventeenth of its worker, or one turn in 62 if it says by itself when it has had
+//!   enough ([`Turn::use_up`]). Under `Priority` with an ageing rate an entry
 //!   is overtaken by those of priority `p` above its own for at most `p / ageing` arrivals; with a
 //!   rate of 0 for as long as there are any. Under `Feedback` a strand at the bottom waits for the
 //!   next boost at most: 1,024 turns, or as many as there are entries.

@@ -75,6 +75,39 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Says that this turn has had its share, by a measure of its own: the operations of a guest
+    /// that an engine counts, for example. If others wait, or a timer is due, it is
+    /// [`expired`](Turn::expired) from now on.
+    ///
+    /// A strand that then yields waits with those who have used up a quantum, and whoever wants a
+    /// short turn comes before it. To those who wait there each worker gives at least one turn in 62.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use kernel::{Runtime, Step, Turn};
+    ///
+    /// let mut simulation = Runtime::builder().workers(1).simulate(7)?;
+    /// let order = Arc::new(Mutex::new(Vec::new()));
+    /// for (name, slices) in [("long", 3), ("short", 1)] {
+    ///     let (order, mut left) = (order.clone(), slices);
+    ///     simulation.strand().start(move |turn: &mut Turn<'_>| {
+    ///         order.lock().unwrap().push(name);
+    ///         left -= 1;
+    ///         if left == 0 {
+    ///             return Step::End(());
+    ///         }
+    ///         turn.use_up();
+    ///         Step::Yield
+    ///     })?;
+    /// }
+    /// simulation.run();
+    /// assert_eq!(*order.lock().unwrap(), ["long", "short", "long", "long"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn use_up(&mut self) {
+        self.worker.use_up();
+    }
+
     /// In a simulation, lets virtual time pass, as if this turn had worked for so long. On real
     /// threads it does nothing: there work takes its own time.
     pub fn simulate(&mut self, work: Duration) {

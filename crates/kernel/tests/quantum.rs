@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use common::{DISCIPLINES, Gate, Log, alone, placements, real};
-use kernel::{Builder, Discipline, Report, Runtime, Step, Strand, Turn, WorkerId};
+use common::{DISCIPLINES, Dice, Gate, Log, alone, placements, real};
+use kernel::{Builder, Discipline, Report, Runtime, Step, Strand, Turn, WorkerId, each_seed};
 
 /// So long that no monitor raises a flag in a test.
 const ENDLESS: Duration = Duration::from_secs(3600);
@@ -113,6 +113,45 @@ fn budget_is_new_after_a_yield_and_inherited_by_a_hand_off() {
     simulation.strand().start(sender).unwrap();
     simulation.run();
     assert_eq!(log.all(), [("sender", false), ("sender", false), ("target", true)]);
+}
+
+#[test]
+fn turn_that_has_had_its_share_is_told_to_end_if_others_wait() {
+    let mut simulation = budgeted(u64::MAX).simulate(0).unwrap();
+    for others in [false, true] {
+        let mut told = simulation
+            .compute(move |turn| {
+                if others {
+                    turn.submit(|_| ());
+                }
+                turn.use_up();
+                turn.expired()
+            })
+            .unwrap();
+        simulation.run();
+        assert_eq!(told.join(), Ok(others));
+    }
+}
+
+/// Whichever queue the worker looks at first at that turn.
+#[test]
+fn one_that_has_had_its_share_goes_on_after_one_that_pauses() {
+    each_seed(5, |seed| {
+        let mut simulation = budgeted(u64::MAX).simulate(seed).unwrap();
+        let (other, _) = simulation.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap();
+        let (mut dice, mut left) = (Dice::new(seed), 1_000);
+        let metered = move |turn: &mut Turn<'_>| {
+            if dice.below(3) > 0 {
+                other.wake().unwrap();
+            }
+            turn.use_up();
+            left -= 1;
+            if left > 0 { Step::Yield } else { Step::End(()) }
+        };
+        let (_, mut metered) = simulation.strand().start(metered).unwrap();
+        simulation.run();
+        assert!(metered.try_join().is_some(), "it waits, and nobody runs it");
+    });
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! How a turn that asks whether it should end looks at the time by itself.
+//! How a turn that asks whether it should end, or says that it has had its share, looks at the time by
+//! itself.
 //!
 //! Whoever has used up a quantum runs when nobody else wants to, and is to end soon after somebody
 //! does. The monitor would tell it, but on a machine whose cores are all taken the system may let
@@ -71,13 +72,29 @@ impl Worker {
         over
     }
 
+    /// This turn has had its share. One that is alone goes on as if nothing were: it would only take
+    /// the longer way to its next turn.
+    pub(crate) fn use_up(&self) {
+        if !self.shared.queues.all_empty() || self.timer_is_due().is_some() {
+            self.slot().expired.store(true, Relaxed);
+            // Whoever opened the window.
+            self.fresh.set(true);
+        }
+    }
+
     /// Rings timers that are due, between two turns.
     pub(super) fn ring_timers(&self) {
-        if LOOKS && !self.shared.is_simulated() {
-            let now = self.shared.clock.now();
-            if self.shared.timers.is_due(now) {
-                self.shared.timers.ring(now);
-            }
+        if let Some(now) = self.timer_is_due() {
+            self.shared.timers.ring(now);
         }
+    }
+
+    /// The time, if a timer is due. The simulator sees to its timers itself.
+    fn timer_is_due(&self) -> Option<Nanos> {
+        if !LOOKS || self.shared.is_simulated() {
+            return None;
+        }
+        let now = self.shared.clock.now();
+        self.shared.timers.is_due(now).then_some(now)
     }
 }

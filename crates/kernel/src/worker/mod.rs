@@ -84,7 +84,8 @@ pub(crate) struct Worker {
     /// Virtual time used by this turn, and by this window: only in simulations.
     turn_nanos: Cell<Nanos>,
     window_nanos: Cell<Nanos>,
-    /// Whether the window was opened for the turn that is next or now.
+    /// Whether the window was opened for the turn that is next or now, or this turn has had a share
+    /// of its own.
     fresh: Cell<bool>,
     /// Virtual time used by others since one who has used up a quantum was served.
     favoured: Cell<Nanos>,

@@ -96,10 +96,12 @@ impl Worker {
                 self.countdown.set(GLOBAL_EVERY);
                 self.head_of_spent()
                     .or_else(|| self.opened_window(self.head_of_line().or_else(|| self.oldest())))
+                    .or_else(|| self.next_in_line())
             }
             OLDEST_AT => {
                 self.countdown.set(OLDEST_AT - 1);
                 self.opened_window(self.oldest().or_else(|| self.head_of_line()))
+                    .or_else(|| self.next_in_line())
             }
             countdown => {
                 self.countdown.set(countdown - 1);
@@ -215,7 +217,11 @@ impl Worker {
             )
         };
         let spent = || self.head_of_spent();
-        if self.owes_spent() { spent().or_else(others) } else { others().or_else(spent) }
+        // Turns count here too: shares may be much smaller than a quantum.
+        let countdown = self.countdown.get();
+        self.countdown.set(countdown.checked_sub(1).unwrap_or(GLOBAL_EVERY));
+        let owes = countdown == 0 || self.owes_spent();
+        if owes { spent().or_else(others) } else { others().or_else(spent) }
     }
 
     /// The quantum is spent: what waits on our own deque goes to the back of the line, in the

@@ -134,6 +134,9 @@ impl TaskBody {
         let tally = TurnTally { preempted, host_calls, fuel: step.used };
         self.shared.tally.turn(turn, tally);
         turn.spend(step.used);
+        if preempted {
+            turn.use_up();
+        }
         match step.end {
             Stepped::Preempted => Step::Yield,
             Stepped::Waits if yields => Step::Yield,

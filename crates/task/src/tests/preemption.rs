@@ -59,6 +59,38 @@ fn a_preempted_task_goes_behind_those_who_wait() {
     }
 }
 
+/// However many never wait: whoever slept starts after the slice that runs.
+#[test]
+fn one_that_slept_comes_before_those_who_were_preempted() {
+    for seed in 0..10 {
+        let (tell, told) = channel();
+        let guests = Guests::new().add("hog", |g, _| async move { g.loop_for_ever().await }).add(
+            "ticked",
+            move |g, _| {
+                let tell = tell.clone();
+                async move {
+                    for _ in 0..20 {
+                        let due = g.now().await + 1_000_000;
+                        g.sleep(1_000_000).await;
+                        tell.send(g.now().await - due).unwrap();
+                    }
+                    0
+                }
+            },
+        );
+        let mut simulation = simulation(1, seed);
+        let program = guests.load(&simulation, Options::default());
+        for _ in 0..50 {
+            program.spawn("hog", [0]).unwrap();
+        }
+        let ticked = program.spawn("ticked", [0]).unwrap();
+        simulation.block_on(program.task(ticked)).unwrap().unwrap();
+        let late = told.all().into_iter().skip(1).max().unwrap();
+        assert!(late < 30_000, "it was {late} ns late, behind slices of 10,000");
+        program.shutdown();
+    }
+}
+
 #[test]
 fn the_threshold_is_the_number_of_operations_in_a_turn() {
     for (threshold, turns) in [(1_000, 100), (10_000, 10), (1_000_000, 1)] {
