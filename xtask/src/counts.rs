@@ -60,11 +60,13 @@ const PATHS: &[HotPath] = &[
     },
     path("process: send, wake and receive", "bench-process", "ping_pong_1", (5_000, 25_000)),
     path("process: hand a message round", "bench-process", "ring_1", (5_000, 25_000)),
+    path("process: call and reply", "bench-process", "calls", (5_000, 25_000)),
     path("process: spawn, run and end", "bench-process", "spawn", (20_000, 100_000)),
     path("job: run a node of a graph", "bench-job", "dag_0", (2_000, 10_000)),
     path("job: submit a graph and run it", "bench-job", "dag_build_0", (2_000, 10_000)),
     path("task: spawn, run and drop", "bench-task", "spawn_run_drop_1", (1_000, 3_000)),
     path("task: switch with a message", "bench-task", "ping_pong", (2_000, 10_000)),
+    path("shard: transfer, from pool to block", "bench-shard", "transfer_1_none", (2_000, 8_000)),
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -107,6 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// All programs at once.
 fn build(paths: &[&HotPath]) -> Result<()> {
     let mut cargo = shell::cargo(["build", "--release", "--quiet", "--package", "benches"]);
+    cargo.args(["--features", "shards"]);
     let mut programs: Vec<&str> = paths.iter().map(|path| path.program).collect();
     programs.dedup();
     programs.iter().for_each(|program| {

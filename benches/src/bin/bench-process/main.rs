@@ -9,7 +9,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use benches::{
-    Args, Line,
+    Args, Line, Tally,
     process::{WORKLOADS, measure},
 };
 use kernel::Runtime;
@@ -18,6 +18,9 @@ mod ours;
 
 /// How we are called in the tables.
 const OURS: &str = "shiftwork";
+
+/// Requests with replies, one after the other: counted in instructions, and compared with nobody.
+const CALLS: &str = "calls";
 
 /// Beside hogs that check their turn.
 const QUANTUM: Duration = Duration::from_millis(1);
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<Vec<Line>, String> {
-    if !WORKLOADS.contains(&args.workload.as_str()) {
+    if args.workload != CALLS && !WORKLOADS.contains(&args.workload.as_str()) {
         return Err(format!("no workload {:?}", args.workload));
     }
     if args.list {
@@ -46,8 +49,21 @@ fn run(args: &Args) -> Result<Vec<Line>, String> {
     }
     let builder = Runtime::builder().workers(args.workers).quantum(QUANTUM);
     let runtime = builder.build().map_err(|error| error.to_string())?;
-    let lines = measure(args, OURS, &ours::Ours(runtime.handle()));
+    let ours = ours::Ours(runtime.handle());
+    let lines = match args.workload.as_str() {
+        CALLS => vec![calls(args, &ours)],
+        _ => measure(args, OURS, &ours),
+    };
     // Hogs need not be waited for, and a million processes need not end one by one.
     runtime.shutdown_background();
     Ok(lines)
+}
+
+fn calls(args: &Args, ours: &ours::Ours) -> Line {
+    let count = args.items(1_000_000);
+    args.time_per_item(OURS, "ns/call", count, || {
+        let done = Tally::leaked();
+        ours.calls(count, done);
+        done.wait_for(1);
+    })
 }

@@ -8,7 +8,7 @@ use benches::{
     ticks::{self, Schedule},
 };
 use kernel::{Handle, yield_now};
-use process::{Addr, Context, MailboxKind, Processes};
+use process::{Addr, Context, MailboxKind, Processes, Reply};
 
 /// Messages in a chain, where several are sent at once.
 const CHAIN: u64 = 64;
@@ -20,6 +20,9 @@ enum Hop {
     Next(Addr<Hop>),
     Token(u64),
 }
+
+/// A number, and who wants the next one.
+struct Ask(u64, Reply<u64>);
 
 impl System for Ours {
     fn spawn(&self, count: u64, done: &'static Tally) {
@@ -114,6 +117,26 @@ impl System for Ours {
 }
 
 impl Ours {
+    /// One process asks another so often, and then adds itself to `done`.
+    pub(crate) fn calls(&self, count: u64, done: &'static Tally) {
+        let server = self.0.spawn_process(move |mut ctx: Context<Ask>| async move {
+            for _ in 0..count {
+                let Some(Ask(number, reply)) = ctx.receive().await else { return };
+                reply.send(number + 1).expect("the caller waits");
+            }
+        });
+        let server = server.expect("the runtime runs");
+        let caller = self.0.spawn_process(move |_: Context<()>| async move {
+            let mut number = 0;
+            for _ in 0..count {
+                number = server.call(|reply| Ask(number, reply)).await.expect("it answers");
+            }
+            assert_eq!(number, count, "a reply is missing");
+            done.add();
+        });
+        caller.expect("the runtime runs");
+    }
+
     fn fan_in_of(&self, each: u64, done: &'static Tally, chain: u64) -> Start {
         let builder = self.0.process().mailbox(MailboxKind::Unbounded);
         let receiver = builder.spawn(move |mut ctx: Context<u64>| async move {
