@@ -56,7 +56,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut command = cargo_fuzz()?;
     command.args(["run", name, "--features", "libfuzzer", "--target-dir"]).arg(target_dir());
     if options.keep {
-        command.args([&committed, &found]).args(["--", "-merge=1"]);
+        // As few as reach all that is reached: not one for each number of times.
+        command.args([&committed, &found]).args(["--", "-set_cover_merge=1", "-use_counters=0"]);
         return shell::run(command);
     }
     // What is new goes into the first folder; the committed corpus is only read.
