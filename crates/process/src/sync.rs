@@ -95,6 +95,19 @@ pub(crate) fn last<T>(pointer: &mut atomic::AtomicPtr<T>) -> *mut T {
     })
 }
 
+/// So many hints to the processor: a few microseconds at most.
+#[cfg(not(any(loom, shuttle)))]
+const BACK_OFF: u32 = 64;
+
+/// Another thread was faster at a word that many write to. It goes on alone for a while, with the word
+/// in its cache, which is sooner done than by turns. Models have no caches.
+#[cold]
+#[inline(never)]
+pub(crate) fn back_off() {
+    #[cfg(not(any(loom, shuttle)))]
+    (0..BACK_OFF).for_each(|_| std::hint::spin_loop());
+}
+
 /// A cell with loom's interface, so that models see every access to it.
 #[cfg(not(loom))]
 #[derive(Debug)]

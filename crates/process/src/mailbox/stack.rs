@@ -18,9 +18,12 @@
 use std::{marker::PhantomData, ptr};
 
 use super::chain::{Chain, Node};
-use crate::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+use crate::sync::{
+    atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+    back_off,
 };
 
 const COUNT_BITS: u32 = 16;
@@ -123,7 +126,10 @@ impl<T> Stack<T> {
             match self.word.compare_exchange_weak(word, to, Release, Relaxed) {
                 Ok(EMPTY) => return Ok(Pushed::First),
                 Ok(_) => return Ok(Pushed::Later),
-                Err(now) => word = now,
+                Err(_) => {
+                    back_off();
+                    word = self.word.load(Relaxed);
+                }
             }
         }
     }
