@@ -221,6 +221,19 @@ pub(crate) fn spin_loop() {
     thread::yield_now();
 }
 
+/// So many hints to the processor: a microsecond or two.
+#[cfg(not(any(loom, shuttle)))]
+const BACK_OFF: u32 = 32;
+
+/// Another thread was faster at a word that many write to. It goes on alone for a while, with the word
+/// in its cache, which is sooner done than by turns. Models have no caches.
+#[cold]
+#[inline(never)]
+pub(crate) fn back_off() {
+    #[cfg(not(any(loom, shuttle)))]
+    (0..BACK_OFF).for_each(|_| spin_loop());
+}
+
 /// Asks for the memory from `at` on, which may be anything, to be brought here for writing: a few
 /// lines that another core may have.
 #[inline(always)]

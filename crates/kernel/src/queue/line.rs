@@ -175,7 +175,9 @@ impl<T> Line<T> {
             let block = tail.block.load(Relaxed);
             let (next, place) = (number.wrapping_add(1), number % LAP);
             let ours = if place < CAP - 1 {
-                tail.number.compare_exchange_weak(number, next, sync::announced(), Relaxed).is_ok()
+                let announced = sync::announced();
+                let moved = tail.number.compare_exchange_weak(number, next, announced, Relaxed);
+                moved.inspect_err(|_| sync::back_off()).is_ok()
             } else {
                 self.claim_last(number, block)
             };
