@@ -3,11 +3,13 @@
 use std::{
     env,
     ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -88,4 +90,29 @@ pub(crate) fn show(command: &Command) -> String {
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path: OsString = env::var_os("PATH")?;
     env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// Ends a program and all that it has started, without asking: to end cargo alone would leave its
+/// test running.
+pub(crate) fn kill_with_descendants(program: Pid) {
+    // Stopped before its children are listed, so that it starts no others. Killed when all are known:
+    // whose parent is gone is nobody's child any more. Who has ended meanwhile is what was wanted.
+    let (mut all, mut listed) = (vec![program], 0);
+    while let Some(&one) = all.get(listed) {
+        let _ = kill_process(one, Signal::STOP);
+        all.extend(children(one));
+        listed += 1;
+    }
+    for one in all {
+        let _ = kill_process(one, Signal::KILL);
+    }
+}
+
+/// What a program has started that has not ended, by each of its threads.
+fn children(program: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", program.as_raw_nonzero()));
+    let threads = threads.into_iter().flatten().flatten();
+    let lists = threads.filter_map(|one| fs::read_to_string(one.path().join("children")).ok());
+    let all: String = lists.collect();
+    all.split_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)).collect()
 }

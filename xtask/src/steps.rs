@@ -14,6 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use progress::Progress;
+use rustix::process::Pid;
 
 use crate::shell;
 
@@ -186,10 +187,7 @@ fn watch(
         }
         let elapsed = start.elapsed();
         if elapsed > limit {
-            for pid in descendants(child.id()) {
-                let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-            }
-            let _ = child.kill();
+            shell::kill_with_descendants(Pid::from_child(&child));
             let _ = child.wait();
             bail!("still running after {} s, stopped", limit.as_secs());
         }
@@ -211,24 +209,6 @@ fn tail(log: &Path, lines: usize) -> String {
         .map(|line| line.chars().take(LOG_LINE_SHOWN_MAX).collect())
         .collect();
     all[all.len().saturating_sub(lines)..].join("\n")
-}
-
-/// The children of a process, and theirs. To stop cargo alone would leave its test running.
-fn descendants(of: u32) -> Vec<u32> {
-    let list = |pid: u32| {
-        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default()
-    };
-    let mut found: Vec<u32> = Vec::new();
-    let mut todo = vec![of];
-    while let Some(pid) = todo.pop() {
-        let children = list(pid);
-        let children = children.split_whitespace().filter_map(|word| word.parse::<u32>().ok());
-        for child in children {
-            found.push(child);
-            todo.push(child);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

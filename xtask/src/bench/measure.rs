@@ -2,11 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::Read,
     os::unix::process::ExitStatusExt,
-    process::{Command, ExitStatus, Stdio},
-    sync::OnceLock,
-    thread,
+    process::{ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -18,10 +15,8 @@ use super::{
     plan::{Method, Plan, Speed, Standing},
     programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
     row::{Row, Series},
+    running::{self, Running},
 };
-
-/// Between two looks whether a run has ended: seldom, so as not to disturb it.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Who takes longer than this for a small run is not waited for, at a glance.
 const GLANCE_LIMIT: Duration = Duration::from_secs(20);
@@ -141,31 +136,19 @@ fn clocked(
         Speed::Glance => programs.limit().min(GLANCE_LIMIT),
         _ => programs.limit(),
     };
-    let mut command = quiet(contestant.program().as_os_str());
+    let mut command = running::quiet(contestant.program().as_os_str());
     command.args(contestant.arguments(plan.workload, plan.workers));
     command.envs(programs.environment.iter().cloned());
     if speed.is_small() {
         command.args(["--scale", &plan.quick.to_string()]);
     }
-    let mut child = command.stderr(Stdio::inherit()).stdout(Stdio::piped()).spawn()?;
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if start.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            bail!("{} did not end within {limit:?} in {}", contestant.name(), plan.workload);
-        }
-        thread::sleep(LOOK_EVERY);
+    command.stderr(Stdio::inherit()).stdout(Stdio::piped());
+    let Some((status, text)) = Running::start(command)?.output(limit)? else {
+        bail!("{} did not end within {limit:?} in {}", contestant.name(), plan.workload);
     };
     if !status.success() {
         bail!("{} {} in {}", contestant.name(), ending(status), plan.workload);
     }
-    // A few lines: they fit the pipe while nobody reads.
-    let mut text = String::new();
-    child.stdout.take().context("its output was asked for")?.read_to_string(&mut text)?;
     text.lines()
         .map(|line| serde_json::from_str(line).with_context(|| format!("not a result: {line}")))
         .collect()
@@ -254,23 +237,4 @@ impl Results {
         };
         plan.results.iter().filter_map(row).collect()
     }
-}
-
-/// A command that the machine's other work disturbs little: in a scheduling group of its own,
-/// with the highest weight, where Linux has such groups and lets us. And if memory runs out, it is
-/// the one to go.
-fn quiet(program: &std::ffi::OsStr) -> Command {
-    const WEIGH: &str =
-        r#"echo -20 > /proc/self/autogroup; echo 1000 > /proc/self/oom_score_adj; exec "$@""#;
-    static WORKS: OnceLock<bool> = OnceLock::new();
-    let weighed = |program: &std::ffi::OsStr| {
-        let mut command = Command::new("setsid");
-        command.args(["-w", "sh", "-ec", WEIGH, "sh"]).arg(program);
-        command
-    };
-    let works = WORKS.get_or_init(|| {
-        let output = weighed("true".as_ref()).output();
-        output.is_ok_and(|output| output.status.success())
-    });
-    if *works { weighed(program) } else { Command::new(program) }
 }

@@ -17,6 +17,7 @@ mod plan;
 mod programs;
 mod report;
 mod row;
+mod running;
 mod stored;
 mod table;
 
@@ -58,6 +59,7 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     if !areas.iter().any(|area| area.plans.iter().any(|plan| options.wants(plan))) {
         bail!("no workload is called {:?}", options.only.join(" or "));
     }
+    running::end_with_us()?;
     let mut run = machine::facts(without_files(arguments), options.quick);
     let built = build(areas, options, &mut run)?;
     machine::describe(&mut run);
