@@ -3,7 +3,7 @@
 //! A change counts where ours has moved by more than the rounds of both runs are spread, and its
 //! ratio to the best peer has moved as well: a machine that is slower today is slower for everyone.
 
-use super::stored::Stored;
+use super::stored::{Document, Run, Stored};
 
 /// A smaller change is noise, whatever the spread says: of a clock, and of counted instructions.
 const NOISE_MIN: f64 = 0.05;
@@ -31,9 +31,9 @@ pub(super) struct Change {
     pub(super) verdict: Verdict,
 }
 
-/// Every row of the new run beside that of the old, then those that are gone, if the new run was
-/// `whole` and should have had them.
-pub(super) fn changes(old: &[Stored], new: &[Stored], whole: bool) -> Vec<Change> {
+/// Every row of the new run beside that of the old, then those that are gone from areas that were
+/// `asked` for as a whole. Of others nothing is missed.
+pub(super) fn changes(old: &[Stored], new: &[Stored], asked: &[&str]) -> Vec<Change> {
     let name = |row: &Stored, rows: &[Stored]| format!("{} {}", row.area, row.title(rows));
     let mut changes: Vec<Change> = new
         .iter()
@@ -42,10 +42,10 @@ pub(super) fn changes(old: &[Stored], new: &[Stored], whole: bool) -> Vec<Change
             change(name(row, new), before, row)
         })
         .collect();
-    // Areas that were not measured this time are not missed.
-    let measured = |row: &&Stored| whole && new.iter().any(|other| other.area == row.area);
+    // Not: of areas with a new row. One that no longer builds has none.
+    let missed = |row: &&Stored| asked.contains(&row.area.as_str());
     let gone = |row: &&Stored| new.iter().all(|other| other.key() != row.key());
-    changes.extend(old.iter().filter(measured).filter(gone).map(|row| Change {
+    changes.extend(old.iter().filter(missed).filter(gone).map(|row| Change {
         name: name(row, old),
         unit: row.unit.clone(),
         before: row.ours,
@@ -138,6 +138,34 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What makes a comparison doubtful. Ratios to peers stand it; rows without peers do not.
+pub(super) fn doubts(old: &Document, new: &Document) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if old.run.quick != new.run.quick {
+        doubts.push("one of the two runs was quick: its workloads were smaller".to_owned());
+    }
+    let machine = |run: &Run| match run.machine.as_str() {
+        "" => "an unknown machine".to_owned(),
+        model => format!("{model} with {} cores", run.cores),
+    };
+    let (before, after) = (machine(&old.run), machine(&new.run));
+    if before != after {
+        doubts.push(format!(
+            "measured on {before} before and on {after} now: what has no peer is compared by its \
+             absolute value"
+        ));
+    }
+    for (when, document) in [("before", old), ("now", new)] {
+        let mut areas: Vec<&str> = document.rows.iter().map(|row| row.area.as_str()).collect();
+        areas.dedup();
+        areas.retain(|area| !document.run.disturbed_in(area).is_empty());
+        if !areas.is_empty() {
+            doubts.push(format!("the machine was not quiet {when}, in {}", areas.join(", ")));
+        }
+    }
+    doubts
+}
+
 /// Whether a build that watches this should fail.
 pub(super) fn is_worse(changes: &[Change]) -> bool {
     changes.iter().any(|change| matches!(change.verdict, Verdict::Worse | Verdict::Gone))
@@ -160,7 +188,7 @@ mod tests {
     }
 
     fn verdict(old: Stored, new: Stored) -> Verdict {
-        changes(&[old], &[new], true)[0].verdict
+        changes(&[old], &[new], &["kernel"])[0].verdict
     }
 
     #[test]
@@ -199,21 +227,46 @@ mod tests {
         let unmeasured = Stored { area: "node".to_owned(), ..row(1.0, 0.0, None) };
         let failed = Stored { ours: None, ..row(1.0, 0.0, None) };
         let old = [row(1.0, 0.0, None), other, unmeasured];
-        let both = changes(&old, std::slice::from_ref(&failed), true);
+        let both = changes(&old, std::slice::from_ref(&failed), &["kernel"]);
         let verdicts: Vec<Verdict> = both.iter().map(|change| change.verdict).collect();
         assert_eq!(verdicts, [Verdict::Gone, Verdict::Gone]);
         assert!(is_worse(&both));
-        assert_eq!(changes(&old, &[failed], false).len(), 1);
-        let new = changes(&[], &[row(1.0, 0.0, None)], true);
+        assert_eq!(changes(&old, &[failed], &[]).len(), 1);
+        let new = changes(&[], &[row(1.0, 0.0, None)], &["kernel"]);
         assert_eq!(new[0].verdict, Verdict::New);
         assert!(!is_worse(&new));
+    }
+
+    #[test]
+    fn an_area_that_was_asked_for_and_has_no_row_is_gone() {
+        let old = [row(1.0, 0.0, None)];
+        let gone = changes(&old, &[], &["kernel", "node"]);
+        assert_eq!((gone.len(), gone[0].verdict), (1, Verdict::Gone));
+        assert!(is_worse(&gone));
+        assert!(changes(&old, &[], &["node"]).is_empty());
+    }
+
+    #[test]
+    fn another_machine_and_what_disturbed_a_run_are_doubts() {
+        let run = Run { machine: "Epyc".to_owned(), cores: 2, ..Run::default() };
+        let old = Document { run, rows: vec![row(1.0, 0.0, None)] };
+        assert!(doubts(&old, &old).is_empty());
+        let mut new = old.clone();
+        new.run.cores = 4;
+        new.run.quick = true;
+        new.run.disturbed.insert("kernel".to_owned(), vec!["40 % busy".to_owned()]);
+        new.run.disturbed.insert("node".to_owned(), vec!["not compared".to_owned()]);
+        let said = doubts(&old, &new);
+        assert!(said[0].contains("quick"), "{said:?}");
+        assert!(said[1].contains("Epyc with 2 cores before and on Epyc with 4 cores"), "{said:?}");
+        assert_eq!(said[2..], ["the machine was not quiet now, in kernel"]);
     }
 
     #[test]
     fn the_table_begins_with_what_is_worse() {
         let named = |name: &str, ours| Stored { workload: name.into(), ..row(ours, 0.0, None) };
         let old = [named("a", 1.0), named("b", 1.0)];
-        let changes = changes(&old, &[named("a", 0.5), named("b", 2.0)], true);
+        let changes = changes(&old, &[named("a", 0.5), named("b", 2.0)], &["kernel"]);
         let (lines, sentence) = table(&changes, |value| format!("{value}"));
         assert_eq!(lines[1][0], "kernel b");
         assert_eq!(lines[1][6], "WORSE");

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::Path,
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -21,16 +22,17 @@ const INTERRUPTION: Duration = Duration::from_micros(100);
 /// From this share of a busy core's time on, interruptions make numbers doubtful.
 const INTERRUPTED: f64 = 0.02;
 
+/// What a run itself writes: no change to what is measured.
+const WRITTEN: [&str; 3] = ["docs/charts", "docs/performance", "docs/performance.md"];
+
 /// What is known before anything is measured.
 pub(super) fn facts(command: String, quick: bool) -> Run {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
-    let mut git = Command::new("git");
-    git.current_dir(shell::root()).args(["log", "-1", "--format=%h"]);
     Run {
         date: line_of(Command::new("date").args(["-u", "+%Y-%m-%d"])),
-        commit: line_of(&mut git),
+        commit: commit(&shell::root()),
         command,
         quick,
         cores: thread::available_parallelism().map_or(0, |cores| cores.get()),
@@ -41,8 +43,25 @@ pub(super) fn facts(command: String, quick: bool) -> Run {
     }
 }
 
-/// Prints them, and whether it is quiet.
-pub(super) fn describe(run: &mut Run) {
+/// The newest commit, and whether there is more than it has.
+fn commit(checkout: &Path) -> String {
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(checkout).args(arguments);
+        git
+    };
+    let newest = line_of(&mut git(&["log", "-1", "--format=%h"]));
+    // Files that git does not know are built only where others name them, and those have changed then.
+    let mut changes = git(&["status", "--porcelain", "--untracked-files=no", "--", "."]);
+    changes.args(WRITTEN.map(|path| format!(":(exclude){path}")));
+    match output_of(&mut changes).as_str() {
+        "" => newest,
+        _ => format!("{newest} + changes"),
+    }
+}
+
+/// Prints them, and returns what says that it is not quiet.
+pub(super) fn describe(run: &Run) -> Option<String> {
     println!("machine   {} cores, {}", run.cores, run.machine);
     println!("system    {}", run.system);
     println!("compiler  {}", run.compiler);
@@ -50,7 +69,7 @@ pub(super) fn describe(run: &mut Run) {
     if run.quick {
         println!("quick     small runs, to see where one stands: not for the record");
     }
-    look_if_quiet("before the first run", run);
+    look_if_quiet("before the first run")
 }
 
 /// Prints the versions and the notes of an area, and keeps them.
@@ -64,8 +83,8 @@ pub(super) fn describe_area(area: &Area, programs: &Programs, run: &mut Run) {
     run.notes.entry(area.name.to_owned()).or_default().extend(programs.notes.iter().cloned());
 }
 
-/// Says whether something else uses the machine, and notes it if so.
-pub(super) fn look_if_quiet(when: &str, run: &mut Run) {
+/// Says whether something else uses the machine, and returns it if so.
+pub(super) fn look_if_quiet(when: &str) -> Option<String> {
     let busy = busy_share();
     let interrupted = interrupted_share();
     let said = format!(
@@ -75,9 +94,10 @@ pub(super) fn look_if_quiet(when: &str, run: &mut Run) {
     );
     if busy.is_some_and(|busy| busy > BUSY) || interrupted > INTERRUPTED {
         println!("WARNING   not quiet {said}; its numbers are doubtful");
-        run.disturbed.push(said);
+        Some(said)
     } else {
         println!("quiet     {said}");
+        None
     }
 }
 
@@ -125,11 +145,15 @@ fn versions(lock: &str, names: &[&str]) -> Vec<String> {
 }
 
 fn line_of(command: &mut Command) -> String {
-    let output = command.output().map(|output| output.stdout).unwrap_or_default();
-    match String::from_utf8_lossy(&output).trim() {
+    match output_of(command).as_str() {
         "" => "unknown".to_owned(),
         line => line.to_owned(),
     }
+}
+
+fn output_of(command: &mut Command) -> String {
+    let output = command.output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&output).trim().to_owned()
 }
 
 #[cfg(test)]
@@ -141,6 +165,32 @@ mod tests {
         let stat = "cpu  10 1 5 80 4 0 0 0 7 0\ncpu0 1 1 1 1\n";
         assert_eq!(cpu_time(stat), Some((84, 100)));
         assert_eq!(cpu_time("nothing"), None);
+    }
+
+    #[test]
+    fn a_commit_with_changes_says_so_and_results_are_none() {
+        let checkout = std::env::temp_dir().join(format!("xtask-commit-{}", std::process::id()));
+        fs::create_dir_all(checkout.join("docs/performance")).unwrap();
+        let git = |arguments: &[&str]| {
+            let mut git = Command::new("git");
+            git.current_dir(&checkout).args(["-c", "user.name=x", "-c", "user.email=x@y.z"]);
+            assert!(git.args(arguments).output().unwrap().status.success(), "{arguments:?}");
+        };
+        let write = |file: &str, text: &str| fs::write(checkout.join(file), text).unwrap();
+        let files = ["lib.rs", "docs/performance.md", "docs/performance/kernel.json"];
+        files.iter().for_each(|file| write(file, "old"));
+        git(&["init", "--quiet"]);
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--message", "x"]);
+        let clean = commit(&checkout);
+        assert!(clean.chars().all(|c| c.is_ascii_hexdigit()) && clean.len() >= 7, "{clean}");
+        write("docs/performance.md", "new");
+        write("docs/performance/kernel.json", "new");
+        write("results.json", "of somebody");
+        assert_eq!(commit(&checkout), clean);
+        write("lib.rs", "new");
+        assert_eq!(commit(&checkout), format!("{clean} + changes"));
+        fs::remove_dir_all(checkout).unwrap();
     }
 
     #[test]

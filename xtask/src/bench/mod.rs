@@ -23,7 +23,7 @@ mod table;
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use self::{
     areas::Area,
@@ -61,15 +61,24 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     }
     running::end_with_us()?;
     let mut run = machine::facts(without_files(arguments), options.quick);
-    let built = build(areas, options, &mut run)?;
-    machine::describe(&mut run);
+    let mut failed = Vec::new();
+    let built = build(areas, options, &mut run, &mut failed)?;
+    let mut disturbed = machine::describe(&run);
     let mut document = Document { run, rows: Vec::new() };
     for (area, programs) in &built {
-        machine::describe_area(area, programs, &mut document.run);
-        let rows = measure_area(area, programs, areas.len(), options, &mut document.run)?;
+        let run = &mut document.run;
+        machine::describe_area(area, programs, run);
+        let rows = measure_area(area, programs, areas.len(), options, run, &mut failed)?;
+        failed.extend(not_measured(area.name, &rows));
+        // What was before one area was after another.
+        let before = disturbed.take();
+        disturbed = machine::look_if_quiet(&format!("after {}", area.name));
+        let both: Vec<String> = before.into_iter().chain(disturbed.clone()).collect();
+        if !both.is_empty() {
+            run.disturbed.insert(area.name.to_owned(), both);
+        }
         table::print(&rows);
         document.rows.extend(rows.iter().map(|row| Stored::new(area.name, row)));
-        machine::look_if_quiet(&format!("after {}", area.name), &mut document.run);
         // At once: whoever stops a long run keeps the areas that are done.
         if let Some(file) = &options.json {
             document.write(file)?;
@@ -84,13 +93,29 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     if options.reports() && (options.policies || options.area == "all") {
         report::draw_policies()?;
     }
-    match old {
-        Some(old) => {
-            let whole = options.only.is_empty() && !(options.quick && areas.len() > 1);
-            say_what_changed(&old, &document, whole)
-        }
-        None => Ok(()),
+    let compared = old.map_or(Ok(()), |old| {
+        let whole = options.only.is_empty() && !(options.quick && areas.len() > 1);
+        let asked = areas.iter().map(|area| area.name).filter(|_| whole);
+        say_what_changed(&old, &document, &asked.collect::<Vec<_>>())
+    });
+    verdict(&failed, compared)
+}
+
+/// Whoever started us is told, also where all that could be measured was.
+fn verdict(failed: &[String], compared: Result<()>) -> Result<()> {
+    failed.iter().for_each(|what| println!("FAILED    {what}"));
+    compared?;
+    ensure!(failed.is_empty(), "not all of ours could be measured: {}", failed.join("; "));
+    Ok(())
+}
+
+/// What of ours has no value, and should have one.
+fn not_measured(area: &str, rows: &[Row]) -> Vec<String> {
+    if rows.iter().all(|row| row.ours.value().is_none()) {
+        return vec![format!("{area}: nothing of ours was measured")];
     }
+    let failed = |row: &Row| Some(format!("{} of {area}: {}", row.name, row.ours.failure()?));
+    rows.iter().filter_map(failed).collect()
 }
 
 /// The command as others would type it: where somebody keeps his files is nobody else's business.
@@ -107,11 +132,12 @@ fn without_files(arguments: &[String]) -> String {
 }
 
 /// Builds all first, so that nothing compiles while something is measured. Of several areas, one
-/// that can not be built is named and left out.
+/// that can not be built is left out, and has failed.
 fn build(
     areas: &[&'static Area],
     options: &Options,
     run: &mut Run,
+    failed: &mut Vec<String>,
 ) -> Result<Vec<(&'static Area, Programs)>> {
     let mut built = Vec::new();
     for area in areas.iter().filter(|area| area.plans.iter().any(|plan| options.wants(plan))) {
@@ -121,6 +147,7 @@ fn build(
                 println!("note      {} is left out: {error:#}", area.name);
                 let notes = run.notes.entry(area.name.to_owned()).or_default();
                 notes.push(format!("left out: {error:#}"));
+                failed.push(format!("{}: {error:#}", area.name));
             }
             Err(error) => return Err(error),
         }
@@ -134,6 +161,7 @@ fn measure_area(
     areas: usize,
     options: &Options,
     run: &mut Run,
+    failed: &mut Vec<String>,
 ) -> Result<Vec<Row>> {
     let speed = match (options.quick, areas > 1) {
         (true, true) => Speed::Glance,
@@ -155,6 +183,7 @@ fn measure_area(
                 println!("note      {} of {}: {error:#}", plan.workload, area.name);
                 let notes = run.notes.entry(area.name.to_owned()).or_default();
                 notes.push(format!("{} failed: {error:#}", plan.workload));
+                failed.push(format!("{} of {}: {error:#}", plan.workload, area.name));
             }
             Err(error) => return Err(error),
         }
@@ -184,15 +213,13 @@ fn chosen(area: &'static Area, speed: Speed, options: &Options) -> Vec<(&'static
     plans.into_iter().flat_map(settings).collect()
 }
 
-fn say_what_changed(old: &Document, new: &Document, whole: bool) -> Result<()> {
-    let changes = compare::changes(&old.rows, &new.rows, whole);
+fn say_what_changed(old: &Document, new: &Document, asked: &[&str]) -> Result<()> {
+    let changes = compare::changes(&old.rows, &new.rows, asked);
     let (lines, sentence) = compare::table(&changes, table::number);
     println!("\ncompared with {} {}", old.run.commit, old.run.date);
     table::print_aligned(&lines);
     println!("\n{sentence}");
-    if old.run.quick != new.run.quick {
-        println!("WARNING   one of the two runs was quick: its workloads were smaller");
-    }
+    compare::doubts(old, new).iter().for_each(|doubt| println!("WARNING   {doubt}"));
     if compare::is_worse(&changes) {
         bail!("something is worse than before, beyond the noise");
     }
@@ -201,7 +228,7 @@ fn say_what_changed(old: &Document, new: &Document, whole: bool) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{row::Series, *};
 
     #[test]
     fn a_glance_is_few_workloads_under_one_allocator_each() {
@@ -212,6 +239,37 @@ mod tests {
             assert!(few.len() <= 5, "{}: {}", area.name, few.len());
             assert!(chosen(area, Speed::Full, &options).len() > few.len());
         }
+    }
+
+    fn row(name: &str, ours: Series) -> Row {
+        Row {
+            name: name.to_owned(),
+            unit: "ns/job".to_owned(),
+            allocator: plan::Allocator::System,
+            apart: false,
+            workers: 2,
+            better: plan::Better::Smaller,
+            ours,
+            peers: Default::default(),
+            information: Default::default(),
+            floor: None,
+            target: plan::NONE,
+        }
+    }
+
+    #[test]
+    fn what_of_ours_failed_is_an_error_at_the_end() {
+        let (mut measured, mut failed) = (Series::default(), Series::default());
+        measured.add(1.0);
+        failed.fail("starved".to_owned());
+        // One that was not run at all is for a feature that this build does not have.
+        let rows = [row("submit", measured), row("late", failed), row("jit", Series::default())];
+        assert_eq!(not_measured("kernel", &rows), ["late of kernel: starved"]);
+        assert_eq!(not_measured("kernel", &rows[2..]), ["kernel: nothing of ours was measured"]);
+        assert_eq!(not_measured("node", &[]), ["node: nothing of ours was measured"]);
+        assert!(verdict(&[], Ok(())).is_ok());
+        let error = verdict(&["node: it does not build".to_owned()], Ok(())).unwrap_err();
+        assert!(error.to_string().contains("node: it does not build"), "{error}");
     }
 
     #[test]

@@ -1,13 +1,19 @@
 //! The nodes that `bench node` measures: ours is built, anvil comes from npm.
 
-use std::{ffi::OsString, path::PathBuf, process::Command};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, bail};
 
 use crate::{clients, shell, tools};
 
-/// Pinned: a number is worth what its version is known.
 const ANVIL: &str = "@foundry-rs/anvil";
+/// Pinned: a number is worth what its version is known.
+const ANVIL_VERSION: &str = "1.7.1";
 
 /// What the measuring programs are told, and what the reader should know.
 pub(super) struct Prepared {
@@ -42,16 +48,16 @@ pub(super) fn prepare(with_peers: bool) -> Result<Prepared> {
     Ok(prepared)
 }
 
-/// Where anvil is, installed below the target directory if it is not there, and its version.
+/// Where anvil is, installed below the target directory if it is not there or is another one, and its
+/// version.
 fn anvil() -> Result<(PathBuf, String)> {
     let dir = shell::target_dir().join("bench/anvil");
-    let program = dir.join("node_modules/.bin/anvil");
-    if !program.exists() {
+    if installed(&dir).as_deref() != Some(ANVIL_VERSION) {
         let npm = tools::program_or_package("npm", "npm")?;
-        std::fs::create_dir_all(&dir)?;
+        fs::create_dir_all(&dir)?;
         let mut install = Command::new(npm);
         install.args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"]).arg(&dir);
-        install.arg(ANVIL);
+        install.arg("--save-exact").arg(format!("{ANVIL}@{ANVIL_VERSION}"));
         shell::run(install)?;
     }
     let native = native(&dir)?;
@@ -61,13 +67,36 @@ fn anvil() -> Result<(PathBuf, String)> {
     Ok((native, version))
 }
 
+/// The version of anvil that npm has brought, if it has.
+fn installed(dir: &Path) -> Option<String> {
+    let package = fs::read_to_string(dir.join("node_modules").join(ANVIL).join("package.json"));
+    let package: serde_json::Value = serde_json::from_str(&package.ok()?).ok()?;
+    Some(package["version"].as_str()?.to_owned())
+}
+
 /// The program itself: a script before it would be measured too, and would have to be ended apart.
-fn native(dir: &std::path::Path) -> Result<PathBuf> {
+fn native(dir: &Path) -> Result<PathBuf> {
     let scope = dir.join("node_modules/@foundry-rs");
-    let entries = std::fs::read_dir(&scope).context("npm has brought no anvil")?.flatten();
+    let entries = fs::read_dir(&scope).context("npm has brought no anvil")?.flatten();
     let mut programs = entries.map(|entry| entry.path().join("bin/anvil"));
     match programs.find(|path| path.is_file()) {
         Some(program) => Ok(program),
         None => bail!("npm has brought no anvil for this machine"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_installed_version_is_the_package_s() {
+        let dir = std::env::temp_dir().join(format!("xtask-anvil-{}", std::process::id()));
+        let package = dir.join("node_modules/@foundry-rs/anvil");
+        fs::create_dir_all(&package).unwrap();
+        assert_eq!(installed(&dir), None);
+        fs::write(package.join("package.json"), r#"{"name":"x","version":"1.6.0"}"#).unwrap();
+        assert_eq!(installed(&dir).as_deref(), Some("1.6.0"));
+        fs::remove_dir_all(dir).unwrap();
     }
 }

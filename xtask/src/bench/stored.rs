@@ -6,13 +6,16 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     areas,
     plan::{Better, Target},
     row::{Row, Series},
 };
+
+/// Stands for all areas of a run.
+const EVERY_AREA: &str = "";
 
 /// What a run found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -34,8 +37,10 @@ pub(super) struct Run {
     pub(super) machine: String,
     pub(super) system: String,
     pub(super) compiler: String,
-    /// What says that the machine was not quiet.
-    pub(super) disturbed: Vec<String>,
+    /// By area: what says that the machine was not quiet. Under [`EVERY_AREA`] of files that do not
+    /// know of which.
+    #[serde(deserialize_with = "by_area")]
+    pub(super) disturbed: BTreeMap<String, Vec<String>>,
     /// By area.
     pub(super) versions: BTreeMap<String, Vec<String>>,
     /// By area: what could not be had, and what was left out.
@@ -110,6 +115,37 @@ impl Document {
     pub(super) fn write(&self, file: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(file, text).with_context(|| format!("could not write {}", file.display()))
+    }
+}
+
+/// Files of earlier versions have one list for all areas.
+fn by_area<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Shape {
+        ByArea(BTreeMap<String, Vec<String>>),
+        Every(Vec<String>),
+    }
+    Ok(match Shape::deserialize(from)? {
+        Shape::ByArea(lists) => lists,
+        Shape::Every(list) if list.is_empty() => BTreeMap::new(),
+        Shape::Every(list) => BTreeMap::from([(EVERY_AREA.to_owned(), list)]),
+    })
+}
+
+impl Run {
+    /// Leaves what is known of one area.
+    pub(super) fn of_area(mut self, area: &str) -> Run {
+        self.disturbed.retain(|of, _| of == area || of == EVERY_AREA);
+        self.versions.retain(|of, _| of == area);
+        self.notes.retain(|of, _| of == area);
+        self
+    }
+
+    /// What says that the machine was not quiet while an area was measured.
+    pub(super) fn disturbed_in(&self, area: &str) -> Vec<&str> {
+        let lists = [EVERY_AREA, area].into_iter().filter_map(|of| self.disturbed.get(of));
+        lists.flatten().map(String::as_str).collect()
     }
 }
 
@@ -248,6 +284,28 @@ mod tests {
         // What the file does not say, the plan does.
         assert!(rows[0].larger_is_better());
         assert!(!Stored { workload: "spawn".to_owned(), ..rows[0].clone() }.larger_is_better());
+    }
+
+    #[test]
+    fn what_disturbed_an_area_is_no_other_area_s() {
+        let run: Run = serde_json::from_str(
+            r#"{"disturbed":{"kernel":["after kernel: 9 % busy"]},"notes":{"job":["x"]}}"#,
+        )
+        .unwrap();
+        assert_eq!(run.disturbed_in("kernel"), ["after kernel: 9 % busy"]);
+        assert!(run.disturbed_in("job").is_empty());
+        let job = run.of_area("job");
+        assert!(job.disturbed.is_empty() && job.notes["job"] == ["x"]);
+    }
+
+    #[test]
+    fn a_list_of_an_earlier_version_is_about_every_area() {
+        let run: Run = serde_json::from_str(r#"{"disturbed":["before: 9 % busy"]}"#).unwrap();
+        assert_eq!(run.clone().of_area("job").disturbed_in("job"), ["before: 9 % busy"]);
+        let text = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+        let quiet: Run = serde_json::from_str(r#"{"disturbed":[]}"#).unwrap();
+        assert_eq!(quiet, serde_json::from_str("{}").unwrap());
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn measured(area: &str, run: &Run) -> String {
     if run.quick {
         text.push_str(" **This was a quick run, with smaller workloads: not for the record.**");
     }
-    match run.disturbed.as_slice() {
+    match run.disturbed_in(area).as_slice() {
         [] if run.cores > 0 => text.push_str(" The machine was quiet before and after."),
         [] => {}
         some => text.push_str(&format!(" **The machine was not quiet**: {}.", some.join("; "))),

@@ -70,9 +70,7 @@ fn keep(docs: &Path, document: Document) -> Result<()> {
         if areas::find(&area).is_none() {
             bail!("there is no area {area:?}");
         }
-        let mut run = document.run.clone();
-        run.versions.retain(|of, _| *of == area);
-        run.notes.retain(|of, _| *of == area);
+        let run = document.run.clone().of_area(&area);
         Document { run, rows }.write(&dir.join(format!("{area}.json")))?;
     }
     Ok(())

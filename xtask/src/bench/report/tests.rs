@@ -90,7 +90,7 @@ fn the_section_names_what_falls_short_with_its_reason_and_its_figures() {
 
 #[test]
 fn a_run_that_was_disturbed_or_quick_says_so() {
-    let disturbed = vec!["before: 40 % busy".to_owned()];
+    let disturbed = [("kernel".to_owned(), vec!["before: 40 % busy".to_owned()])].into();
     let run = Run { quick: true, disturbed, cores: 2, ..Run::default() };
     let text = markdown::section("kernel", &run, &rows(), &Reasons::default(), &[]);
     assert!(text.contains("quick run") && text.contains("40 % busy"), "{text}");
