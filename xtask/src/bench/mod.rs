@@ -8,6 +8,7 @@ mod areas;
 pub(crate) mod callgrind;
 mod chart;
 mod compare;
+mod derived;
 mod foreign;
 mod machine;
 mod measure;
@@ -79,6 +80,8 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
         }
         table::print(&rows);
         document.rows.extend(rows.iter().map(|row| Stored::new(area.name, row)));
+        derived::complete(&mut document.rows);
+        table::print_derived(document.rows.iter().filter(|row| row.area == area.name));
         // At once: whoever stops a long run keeps the areas that are done.
         if let Some(file) = &options.json {
             document.write(file)?;

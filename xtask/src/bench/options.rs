@@ -15,7 +15,8 @@ Options:
   --compare <FILE> say what got better or worse than in these results, beyond the noise; what is
                    worse makes the exit code 1
   --report         write the tables of docs/performance.md and the charts in docs/charts anew
-                   (`all` does, unless --quick, --only or --no-peers make it less than all)
+                   (`all` does, unless --quick, --only or --no-peers make it less than all; with
+                   what leaves out a part of an area it is refused)
   --policies       with a report: also the curves of the policies over 4 to 1,024 workers
   --growth-svg <FILE>
                    draw how the cost grows, from the workloads growth_<number>
@@ -75,6 +76,9 @@ impl Options {
                 extra => bail!("one area at a time; what is {extra:?}?\n\n{}", usage()),
             }
         }
+        if let Some(less) = less_than_whole(arguments).filter(|_| options.report) {
+            bail!("--report would take everything of an area away but what {less} leaves of it");
+        }
         Ok(options)
     }
 
@@ -88,6 +92,15 @@ impl Options {
         let whole = !self.quick && !self.no_peers && self.only.is_empty();
         self.report || (self.area == "all" && whole)
     }
+}
+
+/// The word of a command that makes it measure less than whole areas, if there is one: what comes
+/// of it may not take the place of whole areas.
+pub(super) fn less_than_whole(command: &[impl AsRef<str>]) -> Option<&'static str> {
+    let has = |word: &str| command.iter().any(|other| other.as_ref() == word);
+    let part = ["--only", "--no-peers"].into_iter().find(|word| has(word));
+    // Of one area, quick runs are all that there is, and the report says that they were quick.
+    part.or_else(|| (has("all") && has("--quick")).then_some("--quick"))
 }
 
 #[cfg(test)]
@@ -119,6 +132,16 @@ mod tests {
         for less in ["all --quick", "all --only spawn", "all --no-peers", "job"] {
             assert!(!parse(less).unwrap().reports(), "{less}");
         }
+    }
+
+    #[test]
+    fn a_part_of_an_area_is_no_report() {
+        for part in ["kernel --only submit_1", "kernel --no-peers", "all --quick"] {
+            let error = parse(&format!("{part} --report")).unwrap_err().to_string();
+            assert!(error.contains("--report would take"), "{part}: {error}");
+            assert!(parse(part).is_ok(), "{part}");
+        }
+        assert!(parse("kernel --quick --report").unwrap().reports());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
-    areas,
+    areas, derived,
     plan::{Better, Target},
     row::{Row, Series},
 };
@@ -105,10 +105,12 @@ impl Document {
     pub(super) fn read(file: &Path) -> Result<Document> {
         let named = || format!("could not read {}", file.display());
         let text = fs::read_to_string(file).with_context(named)?;
-        let document = match serde_json::from_str(&text).with_context(named)? {
+        let mut document = match serde_json::from_str(&text).with_context(named)? {
             File::Whole(document) => *document,
             File::Rows(rows) => Document { run: Run::default(), rows },
         };
+        // A file may be older than they are.
+        derived::complete(&mut document.rows);
         Ok(document)
     }
 
@@ -209,10 +211,21 @@ impl Stored {
         }
     }
 
-    /// Those with a value, from the best to the worst.
+    /// Peers with a value, from the best to the worst.
     pub(super) fn peers_in_order(&self) -> Vec<(&str, f64)> {
-        let peers = self.peers.iter().flatten();
-        let values = peers.filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
+        self.in_order(self.peers.iter().flatten())
+    }
+
+    /// The same of those who are there for information.
+    pub(super) fn information_in_order(&self) -> Vec<(&str, f64)> {
+        self.in_order(self.information.iter())
+    }
+
+    fn in_order<'a>(
+        &self,
+        others: impl Iterator<Item = (&'a String, &'a Option<f64>)>,
+    ) -> Vec<(&'a str, f64)> {
+        let values = others.filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
         let mut values: Vec<(&str, f64)> = values.collect();
         values.sort_by(|one, other| one.1.total_cmp(&other.1));
         if self.larger_is_better() {
@@ -267,7 +280,7 @@ fn beside(series: &Series) -> BTreeMap<String, f64> {
 }
 
 /// Digits beyond these would only look exact.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 

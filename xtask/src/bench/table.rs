@@ -1,8 +1,10 @@
 //! How does a reader see at a glance where we stand?
 
 use super::{
+    derived,
     plan::{Allocator, Target},
     row::{Row, Series},
+    stored::Stored,
 };
 
 const HEAD: [&str; 9] =
@@ -24,6 +26,16 @@ pub(super) fn print(rows: &[Row]) {
         println!("{} [{}]: {}", title(row), row.unit, shown.join(", "));
     }
     println!();
+}
+
+/// Prints what was computed from other rows.
+pub(super) fn print_derived<'a>(rows: impl Iterator<Item = &'a Stored>) {
+    for row in rows.filter(|row| row.workload == derived::FLAT) {
+        let value = row.ours.map_or_else(|| "-".to_owned(), number);
+        let met = if row.met == Some(true) { "yes" } else { "NO" };
+        let target = row.target.words(number);
+        println!("{}: {value} {} (target: {target}; met: {met})\n", row.workload, row.unit);
+    }
 }
 
 fn title(row: &Row) -> String {

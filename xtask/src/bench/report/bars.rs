@@ -1,6 +1,6 @@
 //! Everyone in an area: a panel for each workload, a bar for each contestant.
 
-use super::svg::{At, LOSS, OURS, PEER, QUIET, Svg};
+use super::svg::{At, INFORMATION, LOSS, OURS, PEER, QUIET, Svg};
 use crate::bench::{stored::Stored, table::number};
 
 const COLUMNS: usize = 3;
@@ -21,7 +21,7 @@ pub(super) fn draw(area: &str, about: &str, rows: &[Stored]) -> String {
     let heading = At { size: 16.0, bold: true, ..At::new(LEFT, 28.0) };
     svg.text(heading, &format!("{area}: ours and every peer"));
     svg.text(At { colour: QUIET, ..At::new(LEFT, 48.0) }, about);
-    legend(&mut svg);
+    legend(&mut svg, rows);
     // Each panel goes where there is most room.
     let mut heights = [TOP; COLUMNS];
     for row in rows {
@@ -33,9 +33,12 @@ pub(super) fn draw(area: &str, about: &str, rows: &[Stored]) -> String {
     svg.finish(&format!("{area}: ours and every peer"), PANEL * COLUMNS as f64 + LEFT, height)
 }
 
-fn legend(svg: &mut Svg) {
-    let entries =
-        [(OURS, "ours, ahead of every peer"), (LOSS, "ours, behind one"), (PEER, "peers")];
+fn legend(svg: &mut Svg, rows: &[Stored]) {
+    let mut entries =
+        vec![(OURS, "ours, behind no peer"), (LOSS, "ours, behind one"), (PEER, "peers")];
+    if rows.iter().any(|row| !row.information_in_order().is_empty()) {
+        entries.push((INFORMATION, "no peers, for information"));
+    }
     let mut x = LEFT;
     for (colour, name) in entries {
         svg.bar((x, 58.0), (10.0, 10.0), colour);
@@ -56,6 +59,8 @@ fn panel(svg: &mut Svg, row: &Stored, title: &str, (left, top): (f64, f64)) -> f
     bars.extend(row.ours.map(|value| ("ours".to_owned(), value, ours)));
     let peers = row.peers_in_order();
     bars.extend(peers.into_iter().map(|(name, value)| (name.to_owned(), value, PEER)));
+    let others = row.information_in_order();
+    bars.extend(others.into_iter().map(|(name, value)| (name.to_owned(), value, INFORMATION)));
     bars.extend(row.floor.map(|value| ("(floor)".to_owned(), value, "#dddddd")));
     let largest = bars.iter().map(|(_, value, _)| *value).fold(f64::MIN_POSITIVE, f64::max);
     let mut y = top + AROUND;

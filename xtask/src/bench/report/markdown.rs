@@ -83,15 +83,19 @@ fn measured(area: &str, run: &Run) -> String {
 fn line(row: &Stored, rows: &[Stored]) -> String {
     let none = || "–".to_owned();
     let peers = row.peers_in_order().into_iter().take(PEERS_SHOWN);
-    let peers: Vec<String> =
-        peers.map(|(name, value)| format!("{name} {}", number(value))).collect();
+    let mut peers = list(peers);
+    let information = list(row.information_in_order().into_iter());
+    if !information.is_empty() {
+        let space = if peers.is_empty() { "" } else { " " };
+        peers.push_str(&format!("{space}(for information: {information})"));
+    }
     let target = row.target.words(number);
     let cells = [
         row.title(rows),
         row.unit.clone(),
         row.ours.map_or_else(none, number),
         format!("{:.0} %", 100.0 * row.spread),
-        if peers.is_empty() { none() } else { peers.join(", ") },
+        if peers.is_empty() { none() } else { peers },
         row.ratio.map_or_else(none, |ratio| match ratio < 1.0 {
             true => format!("**{ratio:.2}**"),
             false => format!("{ratio:.2}"),
@@ -101,6 +105,11 @@ fn line(row: &Stored, rows: &[Stored]) -> String {
         row.met.map_or_else(none, |met| if met { "yes" } else { "**no**" }.to_owned()),
     ];
     format!("| {} |\n", cells.map(|cell| one_line(&cell).replace('|', "\\|")).join(" | "))
+}
+
+fn list<'a>(others: impl Iterator<Item = (&'a str, f64)>) -> String {
+    let others = others.map(|(name, value)| format!("{name} {}", number(value)));
+    others.collect::<Vec<_>>().join(", ")
 }
 
 /// Peers that did not get through.

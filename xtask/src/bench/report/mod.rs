@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{
     areas, chart,
+    options::less_than_whole,
     stored::{Document, Stored},
 };
 use crate::shell;
@@ -31,9 +32,19 @@ const POLICIES: &str =
 
 /// `bench report FILE...`: takes these results in, and draws everything anew.
 pub(super) fn remake(files: &[PathBuf], policies: bool) -> Result<()> {
-    let documents = files.iter().map(|file| Document::read(file)).collect::<Result<Vec<_>>>()?;
+    let documents = files.iter().map(|file| whole(file)).collect::<Result<Vec<_>>>()?;
     write(documents)?;
     if policies { draw_policies() } else { Ok(()) }
+}
+
+/// What is in a file, unless it is a part of an area: that may not take the whole one's place.
+fn whole(file: &Path) -> Result<Document> {
+    let document = Document::read(file)?;
+    let command: Vec<&str> = document.run.command.split(' ').collect();
+    if let Some(less) = less_than_whole(&command) {
+        bail!("{} was measured with {less}: it is a part of an area", file.display());
+    }
+    Ok(document)
 }
 
 /// Takes results in, and draws everything anew.
@@ -115,6 +126,10 @@ fn write_in(docs: &Path, areas: &[(&'static str, Document)]) -> Result<()> {
     let (missing, needless) = (reasons.missing(&rows), reasons.needless(&rows));
     missing.iter().for_each(|row| println!("no reason yet: {row}"));
     needless.iter().for_each(|row| println!("a reason that is not needed: {row}"));
+    for (_, Document { run, rows }) in areas {
+        let outlived = reasons.outlived(run, rows);
+        outlived.iter().for_each(|row| println!("reason written for an earlier run: {row}"));
+    }
     Ok(())
 }
 

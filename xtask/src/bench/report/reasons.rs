@@ -1,14 +1,56 @@
 //! Why are we behind, where we are? Written by hand, and kept when the tables are made anew.
+//!
+//! ```toml
+//! [kernel]
+//! submit_4 = "Holds for every run."
+//! fork_join = { for = "2026-11-16 5731dc5", why = "Holds for the run of that date and commit." }
+//! ```
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
+use serde::Deserialize;
 
-use crate::bench::stored::Stored;
+use crate::bench::stored::{Run, Stored};
 
 /// By area, then by row: `submit_4`, or `submit_4 (mimalloc)` where there are two.
 #[derive(Debug, Default)]
-pub(super) struct Reasons(BTreeMap<String, BTreeMap<String, String>>);
+pub(super) struct Reasons(BTreeMap<String, BTreeMap<String, Reason>>);
+
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a reason is a text, or { for = \"date or commit\", why = \"text\" }"
+)]
+enum Reason {
+    /// Of every run.
+    Text(String),
+    Dated(Dated),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dated {
+    why: String,
+    /// The run's date, its commit, or both, as the report shows them.
+    r#for: String,
+}
+
+impl Reason {
+    fn text(&self) -> &str {
+        match self {
+            Reason::Text(why) | Reason::Dated(Dated { why, .. }) => why.trim(),
+        }
+    }
+
+    /// The run that it was written for, if it was for another than this one.
+    fn other_run(&self, run: &Run) -> Option<&str> {
+        let Reason::Dated(Dated { r#for: written_for, .. }) = self else { return None };
+        let is_known = |word: &str| run.date == word || run.commit.split(' ').next() == Some(word);
+        let fits = written_for.split_whitespace().all(is_known);
+        (!fits).then_some(written_for)
+    }
+}
 
 impl Reasons {
     /// Of a file; none of one that is not there.
@@ -25,9 +67,22 @@ impl Reasons {
     }
 
     pub(super) fn of(&self, row: &Stored, rows: &[Stored]) -> Option<&str> {
+        Some(self.find(row, rows)?.text())
+    }
+
+    fn find(&self, row: &Stored, rows: &[Stored]) -> Option<&Reason> {
         let area = self.0.get(&row.area)?;
-        let reason = area.get(&row.title(rows)).or_else(|| area.get(&row.workload))?;
-        Some(reason.trim())
+        area.get(&row.title(rows)).or_else(|| area.get(&row.workload))
+    }
+
+    /// Rows of a run whose reason was written for another.
+    pub(super) fn outlived(&self, run: &Run, rows: &[Stored]) -> Vec<String> {
+        let short = rows.iter().filter(|row| row.falls_short());
+        let outlived = short.filter_map(|row| {
+            let written_for = self.find(row, rows)?.other_run(run)?;
+            Some(format!("{} {}, for {written_for}", row.area, row.title(rows)))
+        });
+        outlived.collect()
     }
 
     /// Reasons for rows that do not exist, or no longer need one.

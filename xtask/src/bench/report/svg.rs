@@ -7,6 +7,7 @@ pub(crate) const QUIET: &str = "#595959";
 pub(crate) const GRID: &str = "#e0e0e0";
 pub(crate) const OURS: &str = "#0b6e4f";
 pub(crate) const PEER: &str = "#9fb3c8";
+pub(crate) const INFORMATION: &str = "#cbbfe0";
 pub(crate) const LOSS: &str = "#c44e00";
 
 /// A picture that grows.

@@ -57,6 +57,25 @@ fn an_area_s_chart_has_a_bar_for_everyone() {
 }
 
 #[test]
+fn who_is_there_for_information_is_in_the_chart_and_in_the_table() {
+    let mut rows = rows();
+    let information = [("erlang", Some(381.0)), ("go", Some(247.0)), ("lost", None)];
+    rows[0].information = information.map(|(name, value)| (name.to_owned(), value)).into();
+    rows[2].information = [("native".to_owned(), Some(0.5))].into();
+    let svg = bars::draw("kernel", "today", &rows);
+    let texts = texts(&svg);
+    for name in ["go", "erlang", "native", "no peers, for information"] {
+        assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
+    }
+    // Three bars, and one in the legend.
+    assert_eq!(svg.matches(svg::INFORMATION).count(), 4);
+    let text = markdown::section("kernel", &Run::default(), &rows, &Reasons::default(), &[]);
+    let cell = "| rayon 25, tokio 50 (for information: go 247, erlang 381) | 2.50 |";
+    assert!(text.contains(cell), "{text}");
+    assert!(text.contains("| (for information: native 0.50) | – |"), "{text}");
+}
+
+#[test]
 fn the_overview_shows_losses_on_the_other_side_of_one_in_another_colour() {
     let svg = overview::draw(&rows());
     let texts = texts(&svg);
@@ -117,6 +136,51 @@ fn reasons_that_are_missing_or_needless_are_named() {
 }
 
 #[test]
+fn a_reason_may_say_for_which_run_it_was_written() {
+    let text =
+        "[kernel]\n\"fork<join>\" = { for = \"2026-11-15 abc1234\", why = \" It fences. \" }\n";
+    let reasons = Reasons::parse(text).unwrap();
+    assert_eq!(reasons.of(&rows()[1], &rows()), Some("It fences."));
+    assert!(reasons.missing(&rows()).is_empty() && reasons.needless(&rows()).is_empty());
+    let outlived = |date: &str, commit: &str| {
+        let run = Run { date: date.to_owned(), commit: commit.to_owned(), ..Run::default() };
+        reasons.outlived(&run, &rows())
+    };
+    assert!(outlived("2026-11-15", "abc1234").is_empty());
+    assert!(outlived("2026-11-15", "abc1234 + changes").is_empty());
+    let named = ["kernel fork<join>, for 2026-11-15 abc1234"];
+    assert_eq!(outlived("2026-11-16", "abc1234"), named);
+    assert_eq!(outlived("2026-11-15", "def5678"), named);
+}
+
+#[test]
+fn a_reason_that_is_a_text_holds_for_every_run_and_a_table_needs_both() {
+    let reasons = Reasons::parse("[kernel]\n\"fork<join>\" = \"It fences.\"\n").unwrap();
+    assert!(reasons.outlived(&Run::default(), &rows()).is_empty());
+    let long = "[kernel.\"fork<join>\"]\nfor = \"2026-11-15\"\nwhy = \"\"\"\nIt\nfences.\"\"\"\n";
+    let reasons = Reasons::parse(long).unwrap();
+    assert_eq!(reasons.of(&rows()[1], &rows()), Some("It\nfences."));
+    for bad in ["{ why = \"x\" }", "{ for = \"x\" }", "{ why = \"x\", of = \"y\" }", "3"] {
+        let error = Reasons::parse(&format!("[kernel]\nsubmit = {bad}\n")).unwrap_err();
+        assert!(error.to_string().contains("a reason is a text"), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn a_file_with_a_part_of_an_area_is_refused() {
+    let file = std::env::temp_dir().join(format!("xtask-part-{}.json", std::process::id()));
+    let write = |command: &str| {
+        let run = Run { command: command.to_owned(), ..Run::default() };
+        Document { run, rows: rows() }.write(&file).unwrap();
+    };
+    write("cargo xtask bench kernel --only submit_1");
+    assert!(whole(&file).unwrap_err().to_string().contains("--only"));
+    write("cargo xtask bench kernel --report");
+    assert_eq!(whole(&file).unwrap().rows.len(), rows().len());
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn a_report_is_made_from_what_was_kept() {
     let docs = std::env::temp_dir().join(format!("xtask-report-{}", std::process::id()));
     fs::create_dir_all(&docs).unwrap();
@@ -133,4 +197,24 @@ fn a_report_is_made_from_what_was_kept() {
     let error = keep(&docs, Document { run: Run::default(), rows: vec![unknown] }).unwrap_err();
     assert!(error.to_string().contains("moon"), "{error}");
     fs::remove_dir_all(docs).unwrap();
+}
+
+#[test]
+fn what_is_kept_in_the_repository_can_be_drawn_anew() {
+    let (docs, copy) = (shell::root().join("docs"), std::env::temp_dir());
+    let copy = copy.join(format!("xtask-report-anew-{}", std::process::id()));
+    fs::create_dir_all(copy.join("performance")).unwrap();
+    for file in ["performance.md", "performance/reasons.toml"] {
+        fs::copy(docs.join(file), copy.join(file)).unwrap();
+    }
+    let areas = kept(&docs).unwrap();
+    write_in(&copy, &areas).unwrap();
+    let page = fs::read_to_string(copy.join("performance.md")).unwrap();
+    for (area, document) in areas {
+        let row = |name: &str| document.rows.iter().find(|row| row.workload == name);
+        assert!(copy.join(format!("charts/{area}.svg")).is_file(), "{area}");
+        assert_eq!(row("accounts_100").is_some(), row("accounts_flat").is_some(), "{area}");
+    }
+    assert!(page.contains("| accounts_flat | of the throughput |"), "{page}");
+    fs::remove_dir_all(copy).unwrap();
 }
