@@ -2,6 +2,7 @@
 
 mod entry;
 mod file;
+mod gantt;
 mod guest_log;
 mod interrupt;
 mod json;
@@ -27,6 +28,7 @@ use shiftwork::{
 };
 
 use crate::timeline::Timeline;
+use gantt::Picture;
 use interrupt::Interrupt;
 use verdict::Verdict;
 use watch::End;
@@ -90,6 +92,7 @@ fn execute(options: &Options) -> Result<Verdict> {
         .with_context(|| options.file.display().to_string())?;
     let (func, arguments) = entry::choose(&program, options.func.as_deref(), &options.arguments)?;
     let interrupt = Interrupt::listen(&program)?;
+    let picture = options.gantt.as_deref().map(Picture::create).transpose()?;
     let start = world.now();
     let main = match program.spawn(&func, arguments) {
         Err(SpawnError::ShutDown) if interrupt.came() => return Ok(Verdict::Interrupted),
@@ -117,6 +120,9 @@ fn execute(options: &Options) -> Result<Verdict> {
         let said = timeline.write(&[("run", &handle.recording())]).context(Unwritten)?;
         // As in `tell`.
         let _ = io::stderr().write_all(said.as_bytes());
+    }
+    if let Some(picture) = picture {
+        picture.draw(options, &handle.recording()).context(Unwritten)?;
     }
     Ok(Verdict::of(&report))
 }

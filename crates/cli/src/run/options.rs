@@ -37,7 +37,8 @@ Examples:
   shiftwork run app.wasm --func fib 30
   shiftwork run math.wat --func add -1 2.5
   shiftwork run app.wasm --json --timeout 10s
-  shiftwork run app.wasm --seed 7             the same interleaving each time";
+  shiftwork run app.wasm --seed 7             the same interleaving each time
+  shiftwork run app.wasm --seed 7 --gantt who.svg";
 
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -92,6 +93,12 @@ pub(crate) struct Options {
     /// With --seed it shows virtual time, and the same seed gives the same file.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) timeline: Option<PathBuf>,
+    /// Draw which task ran where, as a picture: a row for each worker, a bar for each turn (SVG)
+    ///
+    /// For short runs: of more than 10,000 turns the longest are drawn. With --seed it shows virtual
+    /// time, and the same seed gives the same picture.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) gantt: Option<PathBuf>,
     /// Which lines of the guests' log to print
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Level::Info,
         help_heading = "Output")]

@@ -23,7 +23,7 @@ impl World {
         if let Some(workers) = options.workers {
             builder = builder.workers(workers);
         }
-        if options.timeline.is_some() {
+        if options.timeline.is_some() || options.gantt.is_some() {
             builder = builder.record(timeline::EVENTS);
         }
         let world = match options.seed {

@@ -3,6 +3,7 @@
 mod arguments;
 mod bad_input;
 mod ends;
+mod gantt;
 mod json;
 mod output;
 mod signals;
