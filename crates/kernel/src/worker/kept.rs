@@ -1,10 +1,11 @@
 //! What happens to entries whose worker is kept from them, by a pause or by a turn that does not end.
 //!
-//! They lie on its deque or in its back line, and whoever runs dry comes for them. A worker that
-//! never runs dry would not, and what has been waiting for longer than anything in its own line
-//! would never start. So every few times that it goes to the line it looks at another worker, and if
+//! They lie on its deque, in its back line or in its inbox, and whoever runs dry comes for them. A
+//! worker that never runs dry would not, and what has been waiting for longer than anything in its own
+//! line would never start. So every few times that it goes to the line it looks at another worker, and if
 //! that one is still kept the next time, it takes from there first. Those who have yielded do so on the new
-//! worker from then on, and whoever is woken is woken there: each is fetched once.
+//! worker from then on, and whoever is woken is woken there: each is fetched once. But a placement may
+//! deal to the same inbox again and again, so there one is taken at a time, from each such worker in turn.
 
 use crate::{entry::Entry, worker::Worker};
 
@@ -40,21 +41,33 @@ impl Worker {
     /// A batch of what waits for such a worker. Our own deque is empty.
     pub(super) fn batch_of_one_who_is_kept(&self) -> Option<Entry> {
         let (queues, other) = (&self.shared.queues, self.one_who_is_kept()?);
-        let back = queues.backs.get(other).and_then(|back| self.take_batch(back, usize::MAX));
-        self.helped(other, back.or_else(|| self.take_half(queues.stealers.get(other)?)))
+        self.help(other, || {
+            let back = queues.backs.get(other).and_then(|back| self.take_batch(back, usize::MAX));
+            back.or_else(|| self.take_half(queues.stealers.get(other)?))
+        })
     }
 
     /// The first of what waits for such a worker. Something may lie on our own deque.
     pub(super) fn entry_of_one_who_is_kept(&self) -> Option<Entry> {
         let (queues, other) = (&self.shared.queues, self.one_who_is_kept()?);
-        let back = queues.backs.get(other).and_then(|back| back.pop());
-        self.helped(other, back.or_else(|| queues.stealers.get(other)?.steal()))
+        self.help(other, || {
+            let back = queues.backs.get(other).and_then(|back| back.pop());
+            back.or_else(|| queues.stealers.get(other)?.steal())
+        })
     }
 
-    fn helped(&self, other: usize, entry: Option<Entry>) -> Option<Entry> {
-        match &entry {
-            Some(entry) => self.note_steal(other, entry),
-            None => self.look_at_the_next(),
+    /// Takes what is `near` that worker, or the first of its inbox: now the one goes first, now the
+    /// other, since either may be filled for ever.
+    fn help(&self, other: usize, near: impl FnOnce() -> Option<Entry>) -> Option<Entry> {
+        let inboxes = &self.shared.queues.inboxes;
+        let inbox = || inboxes.get(other)?.pop();
+        let near_first = (self.asides.get() / ASIDE_EVERY).is_multiple_of(2);
+        let entry = if near_first { near().or_else(inbox) } else { inbox().or_else(near) };
+        if let Some(entry) = &entry {
+            self.note_steal(other, entry);
+        }
+        if entry.is_none() || !inboxes.is_empty() {
+            self.look_at_the_next();
         }
         entry
     }

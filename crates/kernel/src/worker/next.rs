@@ -111,7 +111,10 @@ impl Worker {
     }
 
     pub(super) fn next_in_order(&self) -> Option<Entry> {
-        let entry = self.inbox().and_then(Queue::pop).or_else(|| self.shared.queues.global.pop());
+        let entry = match self.inbox() {
+            None => self.shared.queues.global.pop(),
+            Some(inbox) => self.entry_of_one_who_is_kept().or_else(|| inbox.pop()),
+        };
         self.opened_window(entry)
     }
 
@@ -123,9 +126,8 @@ impl Worker {
             return Some(entry);
         }
         let entry = self
-            .inbox()
-            .and_then(Queue::pop)
-            .or_else(|| self.batch_of_one_who_is_kept())
+            .batch_of_one_who_is_kept()
+            .or_else(|| self.inbox()?.pop())
             .or_else(|| self.line_to_serve().and_then(|(line, most)| self.take_batch(line, most)))
             .or_else(|| self.take_from_the_lines_of_others());
         self.opened_window(entry).or_else(|| self.head_of_spent())
