@@ -41,7 +41,8 @@ pub struct Attributes {
     pub name: Option<String>,
     /// Higher runs first under [`Discipline::Priority`](crate::Discipline::Priority). Finite.
     pub priority: f64,
-    /// The level it starts at under [`Discipline::Feedback`](crate::Discipline::Feedback).
+    /// The level it starts at under [`Discipline::Feedback`](crate::Discipline::Feedback); the lowest
+    /// if there are not so many.
     pub level: u32,
     /// A key for [`Placement::Affinity`](crate::Placement::Affinity)'s function.
     pub key: Option<u64>,

@@ -18,6 +18,8 @@ pub enum BuildError {
     ZeroBudget,
     /// A feedback discipline without a level.
     NoLevels,
+    /// A feedback discipline with more than [`LEVELS_MAX`](crate::LEVELS_MAX) levels.
+    TooManyLevels(usize),
     /// An ageing rate that is NaN, infinite or negative.
     Ageing(f64),
     /// A name with a NUL character, which no thread can have.
@@ -49,6 +51,13 @@ impl fmt::Display for BuildError {
                 f.write_str("the budget is zero; a turn needs some operations, or leave it out")
             }
             BuildError::NoLevels => f.write_str("a feedback discipline needs at least one level"),
+            BuildError::TooManyLevels(n) => {
+                write!(
+                    f,
+                    "{n} levels are more than the {} that a feedback discipline can have",
+                    crate::LEVELS_MAX
+                )
+            }
             BuildError::Ageing(rate) => {
                 write!(f, "the ageing rate is {rate}; it must be 0 (strict) or a positive number")
             }

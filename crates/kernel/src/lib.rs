@@ -46,7 +46,7 @@
 //!   enough ([`Turn::use_up`]). Under `Priority` with an ageing rate an entry
 //!   is overtaken by those of priority `p` above its own for at most `p / ageing` arrivals; with a
 //!   rate of 0 for as long as there are any. Under `Feedback` a strand at the bottom waits for the
-//!   next boost at most: 1,024 turns, or as many as there are entries.
+//!   next boost at most: 1,024 turns, or as many as there are entries in its queue.
 //! - Workers without work park and use no CPU, and nothing looks after them. While something
 //!   runs, one monitor thread looks at the quanta.
 //! - A panic ends the strand it happens in, and nobody else.
@@ -98,7 +98,7 @@ pub use future::{YieldNow, yield_now};
 pub use idle::WORKERS_MAX;
 pub use metrics::{Histogram, Metrics, WorkerMetrics};
 pub use placement::{AffinityFn, Placement};
-pub use queue::Discipline;
+pub use queue::{Discipline, feedback::LEVELS_MAX};
 pub use record::{Event, EventKind, NAMES_MAX, Recording};
 pub use report::{Report, WorkerChange};
 pub use runtime::{

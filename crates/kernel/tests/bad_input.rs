@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-use common::{alone, real};
+use common::{Log, alone, real};
 use kernel::{
-    Attributes, BuildError, Builder, Discipline, JoinError, Placement, Runtime, ScheduleError,
-    Step, Turn, WORKERS_MAX, WorkerId,
+    Attributes, BuildError, Builder, Discipline, JoinError, LEVELS_MAX, Placement, Runtime,
+    ScheduleError, Step, Turn, WORKERS_MAX, WorkerId,
 };
 
 /// Both kinds of runtime refuse, with the same words.
@@ -60,6 +60,23 @@ fn feedback_without_a_level_is_refused() {
         || Runtime::builder().discipline(feedback),
         "a feedback discipline needs at least one level",
     );
+}
+
+#[test]
+fn feedback_with_more_levels_than_there_can_be_is_refused() {
+    let with = |levels| {
+        let feedback = Discipline::Feedback { levels, slice: Duration::from_millis(1) };
+        Runtime::builder().workers(1).discipline(feedback)
+    };
+    for levels in [LEVELS_MAX + 1, usize::MAX] {
+        let text =
+            format!("{levels} levels are more than the 1024 that a feedback discipline can have");
+        refused(|| with(levels), &text);
+    }
+    let mut simulation = with(LEVELS_MAX).simulate(0).unwrap();
+    simulation.submit(|_| {}).unwrap();
+    simulation.run();
+    assert_eq!(simulation.metrics().total().turns, 1);
 }
 
 #[test]
@@ -115,11 +132,37 @@ fn pausing_a_worker_that_does_not_exist_is_refused() {
 fn level_below_the_lowest_is_the_lowest() {
     let feedback = Discipline::Feedback { levels: 2, slice: Duration::from_millis(1) };
     let mut simulation = alone(feedback);
+    let log = Log::new();
+    let note = |name: &'static str| {
+        let log = log.clone();
+        move |_: &mut Turn<'_>| log.push(name)
+    };
     let about = Attributes { level: u32::MAX, ..Attributes::default() };
-    simulation.strand().attributes(about.clone()).start(|_| Step::End(())).unwrap();
-    simulation.submit_with(about, |_| {}).unwrap();
+    let theirs = log.clone();
+    let mut turns = 0;
+    let body = move |turn: &mut Turn<'_>| {
+        turns += 1;
+        theirs.push("strand");
+        match turns {
+            // It would sink further,
+            1 => {
+                turn.simulate(Duration::from_millis(1));
+                Step::Yield
+            }
+            // And now it rises.
+            2 => Step::Pause,
+            _ => Step::End(()),
+        }
+    };
+    let (strand, _) = simulation.strand().attributes(about.clone()).start(body).unwrap();
+    simulation.submit_with(about, note("low")).unwrap();
+    simulation.submit(note("high")).unwrap();
     simulation.run();
-    assert_eq!(simulation.metrics().total().turns, 2);
+    assert_eq!(log.take(), ["high", "strand", "low", "strand"]);
+    strand.wake().unwrap();
+    simulation.submit(note("high")).unwrap();
+    simulation.run();
+    assert_eq!(log.all(), ["strand", "high"]);
 }
 
 #[test]

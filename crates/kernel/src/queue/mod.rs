@@ -14,14 +14,19 @@ mod heap;
 pub(crate) mod line;
 pub(crate) mod priority;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crossbeam_utils::CachePadded;
 
 use crate::{
     attributes::Rank,
     entry::Entry,
-    queue::{deque::Stealer, feedback::FeedbackQueue, line::Line, priority::PriorityQueue},
+    queue::{
+        deque::Stealer,
+        feedback::{Epoch, FeedbackQueue},
+        line::Line,
+        priority::PriorityQueue,
+    },
 };
 
 /// The order in which queued strands and jobs get their turns.
@@ -116,7 +121,7 @@ pub enum Discipline {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Feedback {
-        /// How many levels there are.
+        /// How many levels there are: from 1 to [`LEVELS_MAX`](crate::LEVELS_MAX).
         levels: usize,
         /// The quantum of a turn; who uses it up sinks.
         slice: Duration,
@@ -136,11 +141,13 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
-    fn new(discipline: Discipline, spare_max: usize) -> Queue {
+    fn new(discipline: Discipline, spare_max: usize, epoch: &Arc<Epoch>) -> Queue {
         match discipline {
             Discipline::Fifo | Discipline::Stealing => Queue::Fifo(Line::new(spare_max)),
             Discipline::Priority { ageing } => Queue::Priority(PriorityQueue::new(ageing)),
-            Discipline::Feedback { levels, .. } => Queue::Feedback(FeedbackQueue::new(levels)),
+            Discipline::Feedback { levels, .. } => {
+                Queue::Feedback(FeedbackQueue::new(levels, epoch.clone()))
+            }
         }
     }
 
@@ -209,14 +216,13 @@ impl Queues {
         stealers: Vec<Stealer<Entry>>,
     ) -> Queues {
         let backs = if inboxes == 0 { stealers.len() } else { 0 };
+        let epoch = Arc::default();
+        let queue = |spare_max| CachePadded::new(Queue::new(discipline, spare_max, &epoch));
         Queues {
             backs: (0..backs).map(|_| CachePadded::new(Line::new(SPARE_FEW))).collect(),
-            global: CachePadded::new(Queue::new(discipline, SPARE_MANY)),
-            spent: (discipline == Discipline::Stealing)
-                .then(|| CachePadded::new(Queue::new(discipline, SPARE_FEW))),
-            inboxes: (0..inboxes)
-                .map(|_| CachePadded::new(Queue::new(discipline, SPARE_FEW)))
-                .collect(),
+            global: queue(SPARE_MANY),
+            spent: (discipline == Discipline::Stealing).then(|| queue(SPARE_FEW)),
+            inboxes: (0..inboxes).map(|_| queue(SPARE_FEW)).collect(),
             stealers,
         }
     }

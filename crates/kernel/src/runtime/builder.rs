@@ -9,7 +9,7 @@ use crate::{
     idle::WORKERS_MAX,
     monitor,
     placement::Placement,
-    queue::{Discipline, Queues, deque::Deque},
+    queue::{Discipline, Queues, deque::Deque, feedback::LEVELS_MAX},
     record::Recorder,
     report::{self, Observer, Report, Reporter, WorkerChange},
     runtime::{Crew, Runtime, handle::Handle, worker_main},
@@ -202,6 +202,9 @@ impl Builder {
     fn config(&self, seed: u64) -> Result<Config, BuildError> {
         let quantum = match self.discipline {
             Discipline::Feedback { levels: 0, .. } => return Err(BuildError::NoLevels),
+            Discipline::Feedback { levels, .. } if levels > LEVELS_MAX => {
+                return Err(BuildError::TooManyLevels(levels));
+            }
             Discipline::Feedback { slice, .. } => slice,
             Discipline::Priority { ageing } if !(ageing.is_finite() && ageing >= 0.0) => {
                 return Err(BuildError::Ageing(ageing));
