@@ -48,7 +48,8 @@
 //!   rate of 0 for as long as there are any. Under `Feedback` a strand at the bottom waits for the
 //!   next boost at most: 1,024 turns, or as many as there are entries in its queue.
 //! - Workers without work park and use no CPU, and nothing looks after them. While something
-//!   runs, one monitor thread looks at the quanta.
+//!   runs, one monitor thread looks at the quanta. A turn that goes on for a hundred quanta, and for a
+//!   tenth of a second, is reported, also where nobody waits behind it.
 //! - A panic ends the strand it happens in, and nobody else.
 //! - The kernel knows no messages, no I/O, no wall clock. Time and chance are handed in, so that
 //!   the same scheduler runs as a [`Simulation`]: one thread, virtual time, a seed.
@@ -88,6 +89,7 @@ mod tenant;
 mod ticks;
 mod timer;
 mod turn;
+mod vigil;
 mod worker;
 mod world;
 

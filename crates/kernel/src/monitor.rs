@@ -3,10 +3,12 @@
 //! It is one thread per runtime. While somebody is in a turn or something waits, it looks at least
 //! twice per quantum which windows are still the same, and makes good for workers that were not
 //! unparked (rule 5 of [`crate::idle`], and [`crate::damper`]). When nothing runs it naps until the
-//! next timer, and it is not woken for a turn that nobody waits behind: so an idle runtime uses no
-//! CPU, and a job now and then costs its own worker only.
+//! next timer, and it is not woken for each turn that nobody waits behind: it looks ten times a second
+//! as long as there are turns at all, and is called for the first one after that (see
+//! [`crate::vigil`]). So an idle runtime uses no CPU, a job now and then costs hardly more than its own
+//! worker's, and a turn that hangs is reported also where nobody waits.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use crate::{
     attributes::WorkerId,
@@ -22,6 +24,9 @@ use crate::{
 const OVERRUN: u64 = 100;
 /// And not before so long, since a busy machine may keep a thread off its core.
 const OVERRUN_MIN: Nanos = 100_000_000;
+
+/// The longest nap while turns are taken now and then.
+const DOZE: Nanos = 100_000_000;
 
 /// The longest time between two looks while something waits: calls for help that were held back
 /// (see [`crate::damper`]) wait no longer.
@@ -51,11 +56,13 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     world::system::be_punctual();
     shared.idle.watch(thread::current());
     shared.timers.watch(thread::current());
+    shared.vigil.watch(thread::current());
     let mut watched = vec![Watched::default(); shared.slots.len()];
     let look = (shared.config.quantum / 2).clamp(1, LOOK_MAX);
     let anything_waits = || !shared.queues.all_empty();
     let busy = || shared.is_busy();
     let mut awake = false;
+    let mut turns = 0;
     while !shared.idle.is_closed() {
         let now = shared.clock.now();
         let timer = shared.timers.fire(now, TIMERS_PAUSE);
@@ -70,11 +77,24 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             shared.idle.make_good(anything_waits);
             awake = false;
         } else {
+            let before = mem::replace(&mut turns, turns_of(shared));
+            let patience = if before == turns {
+                shared.vigil.go_away();
+                to_timer
+            } else {
+                Some(to_timer.unwrap_or(DOZE).min(DOZE))
+            };
             // Whoever ended the nap has seen something wait: watch for at least one look.
-            awake = shared.idle.nap(busy, to_timer.map(Duration::from_nanos));
+            awake = shared.idle.nap(busy, patience.map(Duration::from_nanos));
+            shared.vigil.come_back();
         }
     }
     shared.timers.close();
+}
+
+/// How many turns there were.
+fn turns_of(shared: &Shared) -> u64 {
+    shared.slots.iter().map(|slot| slot.counters.turns.get()).sum()
 }
 
 /// Whether somebody waits behind one who has used up a quantum before.
@@ -128,9 +148,9 @@ fn see_to_the_spent(shared: &Shared, slot: &Slot, seen: &mut Watched, now: Nanos
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::{thread, time::Duration};
+    use std::{sync::mpsc, thread, time::Duration};
 
-    use crate::{Runtime, Step, Turn, WorkerState, shared::Shared};
+    use crate::{Placement, Report, Runtime, Step, Turn, WorkerState, shared::Shared};
 
     fn until_it_naps(shared: &Shared) {
         while !shared.idle.is_napping() {
@@ -160,6 +180,38 @@ mod tests {
             until_it_naps(shared);
             runtime.resume();
             assert_eq!((hog.join(), behind.join()), (Ok(()), Ok(())));
+        }
+    }
+
+    /// A job that hangs is let go by the report of it, and nothing else happens meanwhile.
+    #[track_caller]
+    fn hangs_until_it_is_reported(runtime: &Runtime, reports: &mpsc::Receiver<Report>) {
+        let (let_go, gate) = mpsc::channel::<()>();
+        let mut hanging = runtime.compute(move |_| gate.recv()).unwrap();
+        let report = reports.recv_timeout(Duration::from_secs(60)).expect("nobody reports it");
+        assert!(matches!(report, Report::Overrun { .. }), "{report:?}");
+        let_go.send(()).unwrap();
+        assert_eq!(hanging.join(), Ok(Ok(())));
+    }
+
+    /// While the monitor is away, and while it only naps.
+    #[test]
+    fn lone_turn_that_hangs_is_reported() {
+        for placement in [Placement::Any, Placement::RoundRobin] {
+            let (tell, reports) = mpsc::channel();
+            let runtime = Runtime::builder()
+                .workers(1)
+                .placement(placement)
+                .on_report(move |report| tell.send(report.clone()).unwrap())
+                .build()
+                .unwrap();
+            let shared = &runtime.shared;
+            while !(shared.vigil.is_away() && shared.idle.is_napping()) {
+                thread::yield_now();
+            }
+            hangs_until_it_is_reported(&runtime, &reports);
+            until_it_naps(shared);
+            hangs_until_it_is_reported(&runtime, &reports);
         }
     }
 }

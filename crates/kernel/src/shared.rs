@@ -29,6 +29,7 @@ use crate::{
     },
     tenant::Tenants,
     timer::Timers,
+    vigil::Vigil,
     worker::{self, Worker},
     world::{Clock, Nanos, SharedDice},
 };
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) queues: Queues,
     pub(crate) idle: CachePadded<Idle>,
     pub(crate) slots: Vec<Arc<CachePadded<Slot>>>,
+    pub(crate) vigil: CachePadded<Vigil>,
     pub(crate) clock: Clock,
     pub(crate) chance: SharedDice,
     pub(crate) timers: Timers,
@@ -109,6 +111,7 @@ impl Shared {
             queues,
             idle: CachePadded::new(Idle::new(workers)),
             slots: (0..workers).map(|_| Arc::default()).collect(),
+            vigil: CachePadded::default(),
             clock,
             timers: Timers::default(),
             recorder,

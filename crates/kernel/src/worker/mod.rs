@@ -329,8 +329,7 @@ impl Worker {
     /// The life of a worker thread.
     pub(crate) fn work(&self) {
         let guard = panics::AbortOnUnwind::new("a worker");
-        // Without an inbox a worker counts as in a turn whenever it is not searching.
-        self.slot().begin_work();
+        self.begin_work();
         self.enter(|| {
             self.shared.tell(self.id, WorkerChange::Ready);
             while self.slot().asked() == 0 || self.obey() {
@@ -340,13 +339,19 @@ impl Worker {
                         break;
                     }
                     // The search left the turn, and what was asked may be void by now.
-                    self.slot().begin_work();
+                    self.begin_work();
                 }
             }
             self.shared.tell(self.id, WorkerChange::Stopping);
         });
         self.slot().leave_turn();
         drop(guard);
+    }
+
+    /// Without an inbox a worker counts as in a turn whenever it is not searching.
+    pub(super) fn begin_work(&self) {
+        self.slot().begin_work();
+        self.shared.vigil.begun();
     }
 
     /// Does what was asked. False: end.
@@ -363,7 +368,7 @@ impl Worker {
                 thread::park();
             }
             slot.set_paused(false);
-            slot.begin_work();
+            self.begin_work();
             // What waited meanwhile has called nobody who could come, and the monitor may nap: do
             // as a searcher that found something.
             let anything = || !self.shared.queues.all_empty();

@@ -33,7 +33,7 @@ impl Worker {
                 return None;
             }
             if let Some(entry) = self.next().or_else(|| self.steal(rounds < SPIN_TIGHT)) {
-                self.slot().begin_work();
+                self.begin_work();
                 searching.found_work(anything, now);
                 return Some(entry);
             }

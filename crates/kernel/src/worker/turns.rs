@@ -228,7 +228,9 @@ impl Worker {
     #[inline(never)]
     pub(super) fn enter_turn_with_inbox(&self) {
         let inbox = &self.shared.queues.inboxes[self.id];
-        if self.slot().enter_turn_with_inbox(|| !inbox.is_empty()) {
+        let inbox_waits = self.slot().enter_turn_with_inbox(|| !inbox.is_empty());
+        self.shared.vigil.begun();
+        if inbox_waits {
             // Nothing is taken back here: drops are foreign code, which could push over a job that
             // still lies in its slot. Whoever dealt it, or whoever closed, takes it back.
             let _ = self.shared.idle.placed(|| self.shared.clock.now());
