@@ -15,6 +15,9 @@ const STRETCH_MIN: u64 = 500;
 /// Each stretch starts the programs anew, so there are not too many.
 const STRETCHES_MAX: u64 = 50;
 
+/// What the worlds' tests take for a discipline.
+const DISCIPLINES: [&str; 4] = ["fifo", "stealing", "priority", "feedback"];
+
 #[derive(Args)]
 pub(crate) struct Options {
     /// The seed of the first world
@@ -22,8 +25,8 @@ pub(crate) struct Options {
     /// How many worlds, with the seeds that follow
     #[arg(long, default_value_t = 1, value_name = "N")]
     seeds: u64,
-    /// Only this discipline (fifo, stealing, priority, feedback)
-    #[arg(long)]
+    /// Only this discipline
+    #[arg(long, value_parser = DISCIPLINES)]
     discipline: Option<String>,
 }
 

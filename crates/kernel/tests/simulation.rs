@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use common::{DISCIPLINES, Dice, Log, placements};
+use common::{DISCIPLINES, Dice, Log, disciplines, placements};
 use kernel::{
     Discipline, Handle, JoinError, JoinHandle, Placement, Runtime, Simulation, Step, Strand, Stuck,
     TURN_COST, Timer, Turn, each_seed,
@@ -231,7 +231,7 @@ fn quietly() {
 #[test]
 fn every_wake_is_seen_under_every_discipline_and_placement() {
     quietly();
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         for placement in placements(3) {
             each_seed(20, |seed| {
                 let (simulation, world, joins) = run_world(discipline, placement.clone(), seed);
@@ -259,7 +259,7 @@ fn every_wake_is_seen_under_every_discipline_and_placement() {
 #[test]
 fn same_seed_gives_the_same_log_byte_for_byte() {
     quietly();
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         for placement in placements(3) {
             each_seed(3, |seed| {
                 let log = |seed| run_world(discipline, placement.clone(), seed).0.log();
@@ -327,7 +327,10 @@ fn child_fails_with_seed_three() {
 fn child(variables: &[(&str, &str)]) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "child_fails_with_seed_three", "--nocapture"]);
-    command.env_remove("SHIFTWORK_SEED").env_remove("SHIFTWORK_SEEDS").env(CHILD, "1");
+    for variable in ["SHIFTWORK_SEED", "SHIFTWORK_SEEDS", "SHIFTWORK_DISCIPLINE"] {
+        command.env_remove(variable);
+    }
+    command.env(CHILD, "1");
     command.env("CARGO_PKG_NAME", "shiftwork-kernel").envs(variables.iter().copied());
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -342,6 +345,8 @@ fn failing_run_prints_its_seed_and_a_command_that_replays_it() {
                     -p shiftwork-kernel child_fails_with_seed_three";
     assert!(said.contains(expected), "{said}");
     assert!(said.contains("seed 2 runs") && !said.contains("seed 4 runs"), "{said}");
+    let (_, said) = child(&[("SHIFTWORK_DISCIPLINE", "fifo")]);
+    assert!(said.contains("SHIFTWORK_SEED=3 SHIFTWORK_DISCIPLINE=fifo cargo test"), "{said}");
 }
 
 #[test]

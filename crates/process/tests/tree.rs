@@ -48,12 +48,21 @@ const SLACK: Duration = Duration::from_millis(10);
 /// Where others are stopped with one that failed, the last of them ends so much later at most.
 const SLACK_TOGETHER: Duration = Duration::from_millis(500 * WORKERS as u64 + 10);
 
-const DISCIPLINES: [Discipline; 4] = [
-    Discipline::Stealing,
-    Discipline::Fifo,
-    Discipline::Priority { ageing: 0.5 },
-    Discipline::Feedback { levels: 3, slice: Duration::from_millis(1) },
+const DISCIPLINES: [(&str, Discipline); 4] = [
+    ("stealing", Discipline::Stealing),
+    ("fifo", Discipline::Fifo),
+    ("priority", Discipline::Priority { ageing: 0.5 }),
+    ("feedback", Discipline::Feedback { levels: 3, slice: Duration::from_millis(1) }),
 ];
+
+/// What `SHIFTWORK_DISCIPLINE` says, as `cargo xtask sim --discipline` does; else each in turn.
+fn discipline_of(seed: u64) -> Discipline {
+    let Ok(word) = std::env::var("SHIFTWORK_DISCIPLINE") else {
+        return DISCIPLINES[seed as usize % DISCIPLINES.len()].1;
+    };
+    let said = DISCIPLINES.into_iter().find(|(name, _)| *name == word);
+    said.unwrap_or_else(|| panic!("SHIFTWORK_DISCIPLINE is {word:?}, which is no discipline")).1
+}
 
 enum Word {
     Tell(Letter),
@@ -252,8 +261,7 @@ fn root(world: &World) -> Supervisor {
 /// Runs a world to its end, and gives what can be compared of it.
 fn run(seed: u64) -> String {
     let builder = Runtime::builder().workers(2 + seed as usize % 3).on_report(|_| {});
-    let builder = builder.discipline(DISCIPLINES[seed as usize % DISCIPLINES.len()]);
-    let mut simulation = builder.simulate(seed).unwrap();
+    let mut simulation = builder.discipline(discipline_of(seed)).simulate(seed).unwrap();
     let names = (0..REGIONS).flat_map(|r| (0..TEAMS).map(move |t| (r, t)));
     let names = names.flat_map(|(r, t)| (0..WORKERS).map(move |w| format!("w{r}.{t}.{w}").into()));
     let ledger = Ledger::new(simulation.handle());

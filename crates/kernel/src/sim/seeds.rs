@@ -49,8 +49,11 @@ fn replay(seed: u64) -> String {
     let package = std::env::var("CARGO_PKG_NAME").map(|name| format!(" -p {name}"));
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main").map(|name| format!(" {name}"));
+    let discipline = std::env::var("SHIFTWORK_DISCIPLINE");
+    let discipline = discipline.map(|word| format!(" SHIFTWORK_DISCIPLINE={word}"));
     format!(
-        "SHIFTWORK_SEED={seed} cargo test{}{}",
+        "SHIFTWORK_SEED={seed}{} cargo test{}{}",
+        discipline.unwrap_or_default(),
         package.unwrap_or_default(),
         test.unwrap_or_default()
     )

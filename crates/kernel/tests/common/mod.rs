@@ -19,6 +19,21 @@ pub(crate) const DISCIPLINES: [Discipline; 5] = [
     Discipline::Feedback { levels: 3, slice: Duration::from_micros(1) },
 ];
 
+/// Those of one word if `SHIFTWORK_DISCIPLINE` says so, as `cargo xtask sim --discipline` does; else
+/// every one.
+pub(crate) fn disciplines() -> Vec<Discipline> {
+    let mut all = DISCIPLINES.to_vec();
+    if let Ok(word) = std::env::var("SHIFTWORK_DISCIPLINE") {
+        // It is the first of how a discipline is written.
+        all.retain(|discipline| {
+            let written = format!("{discipline:?}").to_lowercase();
+            written.split(' ').next() == Some(word.as_str())
+        });
+        assert!(!all.is_empty(), "SHIFTWORK_DISCIPLINE is {word:?}, which is no discipline");
+    }
+    all
+}
+
 /// Every placement; the affinity is by key, to the first `workers`.
 pub(crate) fn placements(workers: usize) -> [Placement; 6] {
     let by_key = move |about: &kernel::Attributes| {
