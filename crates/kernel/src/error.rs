@@ -174,26 +174,56 @@ impl fmt::Display for Elapsed {
 
 impl std::error::Error for Elapsed {}
 
-/// A shutdown reached its deadline while turns were still running.
+/// A shutdown reached its deadline while turns were still running, or before all threads had ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShutdownTimeout {
     /// The deadline it was given.
     pub timeout: Duration,
-    /// What still ran: the names of strands, or `job`. Their threads end when their turns do.
+    /// What still ran: the names of strands, or `job`. Their threads end when their turns do. Empty
+    /// if no turn did, and only threads were about to end.
     pub running: Vec<String>,
-    /// What was dropped and when, as in a shutdown that went well.
+    /// How many turns there were, and how much was dropped by then.
     pub report: crate::Shutdown,
 }
 
 impl fmt::Display for ShutdownTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "after {:?} still running: {}; their workers stop when these turns end",
-            self.timeout,
-            self.running.join(", ")
-        )
+        let ShutdownTimeout { timeout, running, report } = self;
+        if running.is_empty() {
+            write!(f, "after {timeout:?} no turn was running, but not all threads had ended")?;
+        } else {
+            let running = running.join(", ");
+            write!(f, "after {timeout:?} still running: {running}; ")?;
+            f.write_str("their workers stop when these turns end")?;
+        }
+        match report.dropped {
+            0 => Ok(()),
+            1 => f.write_str("; one entry that was queued was dropped"),
+            n => write!(f, "; {n} entries that were queued were dropped"),
+        }
     }
 }
 
 impl std::error::Error for ShutdownTimeout {}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::Shutdown;
+
+    #[test]
+    fn shutdown_that_reached_its_deadline_says_what_ran_and_how_much_was_dropped() {
+        let text = |running: &[&str], dropped| {
+            let running = running.iter().map(|name| (*name).to_owned()).collect();
+            let report = Shutdown { turns: 7, dropped };
+            ShutdownTimeout { timeout: Duration::ZERO, running, report }.to_string()
+        };
+        let nothing = "after 0ns no turn was running, but not all threads had ended";
+        assert_eq!(text(&[], 0), nothing);
+        assert_eq!(text(&[], 2), format!("{nothing}; 2 entries that were queued were dropped"));
+        let two = "after 0ns still running: job, hog; their workers stop when these turns end";
+        assert_eq!(text(&["job", "hog"], 0), two);
+        let one = format!("{two}; one entry that was queued was dropped");
+        assert_eq!(text(&["job", "hog"], 1), one);
+    }
+}

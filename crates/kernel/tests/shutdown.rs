@@ -172,7 +172,9 @@ fn shutdown_keeps_its_deadline_with_a_turn_that_does_not_end_and_names_it() {
     running.sort();
     assert_eq!(running, ["endless", "job"]);
     assert_eq!((error.timeout, error.report.dropped), (SHORT, 5));
-    assert!(error.to_string().starts_with("after 10ms still running: "));
+    let text = error.to_string();
+    assert!(text.starts_with("after 10ms still running: "), "{text}");
+    assert!(text.ends_with("; 5 entries that were queued were dropped"), "{text}");
     assert_eq!(log.len(), 0);
     // Its thread ends when the turn does.
     gate.open();

@@ -140,7 +140,8 @@ impl Runtime {
     /// Called from inside one of its own turns it does not wait, and stops at once.
     ///
     /// # Errors
-    /// If a turn still runs at the deadline. Its thread ends when the turn does.
+    /// If a turn still runs at the deadline, or a thread has not ended yet, as may be with a timeout of
+    /// zero. A thread ends by itself when its turn does.
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Result<Shutdown, ShutdownTimeout> {
         self.drain();
         let shared = self.handle.shared.clone();
