@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::sync::Mutex;
+use crate::{panics, sync::Mutex};
 
 /// Asks everyone who holds a clone of it to stop.
 ///
@@ -59,7 +59,12 @@ impl CancelToken {
             drop(state);
             child.cancel();
         } else {
-            state.children.retain(|child| child.strong_count() > 0);
+            if state.children.len() == state.children.capacity() {
+                // Those that are gone make room. It is looked for again after as many more as stay.
+                state.children.retain(|child| child.strong_count() > 0);
+                let alive = state.children.len();
+                state.children.reserve(alive + 1);
+            }
             state.children.push(Arc::downgrade(&child.0));
         }
         child
@@ -74,7 +79,8 @@ impl CancelToken {
                 state.cancelled = true;
                 (std::mem::take(&mut state.waiting), std::mem::take(&mut state.children))
             };
-            waiting.into_values().for_each(Waker::wake);
+            // A waker that panics is nothing to those who come after it.
+            waiting.into_values().for_each(|waker| panics::contain(|| waker.wake()));
             tokens.extend(children.iter().filter_map(Weak::upgrade).map(CancelToken));
         }
     }
@@ -137,5 +143,53 @@ impl Drop for Cancelled {
             let waker = self.token.0.lock().waiting.remove(&seat);
             drop(waker);
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::{
+        sync::atomic::{AtomicU32, Ordering::Relaxed},
+        task::Wake,
+    };
+
+    #[test]
+    fn children_that_are_gone_take_no_room_and_those_that_are_not_stay() {
+        let root = CancelToken::new();
+        let kept: Vec<CancelToken> = (0..100)
+            .map(|_| {
+                (0..100).for_each(|_| drop(root.child()));
+                root.child()
+            })
+            .collect();
+        assert!(root.0.lock().children.capacity() < 1000);
+        root.cancel();
+        assert!(kept.iter().all(CancelToken::is_cancelled));
+    }
+
+    /// Counts its calls, and panics if it is told to.
+    struct Called(AtomicU32, bool);
+
+    impl Wake for Called {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+            assert!(!self.1, "on purpose");
+        }
+    }
+
+    #[test]
+    fn waker_that_panics_keeps_the_others_and_the_children_from_nothing() {
+        let root = CancelToken::new();
+        let child = root.child();
+        let wakers = [true, false, false].map(|bad| Arc::new(Called(AtomicU32::new(0), bad)));
+        let mut waiting = [root.cancelled(), root.cancelled(), child.cancelled()];
+        for (waiting, waker) in waiting.iter_mut().zip(&wakers) {
+            let waker = Waker::from(waker.clone());
+            assert!(Pin::new(waiting).poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        root.cancel();
+        assert!(child.is_cancelled());
+        assert_eq!(wakers.map(|waker| waker.0.load(Relaxed)), [1, 1, 1]);
     }
 }

@@ -101,10 +101,11 @@ pub use task;
 
 pub use kernel::{
     AffinityFn, Attributes, Body, BuildError, Builder, CancelToken, Cancelled, Discipline, Elapsed,
-    Event, EventKind, Handle, Histogram, Interval, JoinError, JoinHandle, Made, Metrics,
-    NoSuchWorker, Placement, Recording, Report, Runtime, ScheduleError, Shutdown, ShutdownTimeout,
-    Simulation, Sleep, Step, Strand, StrandBuilder, StrandId, Stuck, TURN_COST, Tick, Timeout,
-    Timer, Turn, WORKERS_MAX, WorkerId, WorkerMetrics, WorkerState, YieldNow, each_seed, yield_now,
+    Event, EventKind, Handle, Histogram, Interval, JoinError, JoinHandle, LEVELS_MAX, Made,
+    Metrics, NoSuchWorker, Phase, Placement, Recording, Report, Runtime, RuntimeId, ScheduleError,
+    Shutdown, ShutdownTimeout, Simulation, Sleep, Step, Strand, StrandBuilder, StrandId, Stuck,
+    TURN_COST, Tick, Timeout, Timer, Turn, WORKERS_MAX, WorkerChange, WorkerId, WorkerMetrics,
+    WorkerState, YieldNow, each_seed, yield_now,
 };
 
 /// The program in the README runs.
