@@ -7,7 +7,7 @@ use kernel::{Handle, StrandWith, Timer};
 use crate::{
     blocking::Pool,
     core::{self, Core},
-    faults,
+    ending, faults,
     payload::Payload,
     pid::Pid,
     signal::{Signal, YieldId},
@@ -132,22 +132,30 @@ impl Dispatcher {
     }
 
     /// Gives a command to its handler.
-    pub(crate) fn dispatch(&self, command: Command) {
+    ///
+    /// # Errors
+    /// If the handler panicked. The command may be complete, or on its way to be.
+    pub(crate) fn dispatch(&self, command: Command) -> Result<(), String> {
         let handler = self.handlers.lock().get(&command.name).cloned();
         match handler {
-            Some(handler) => handler(command),
+            Some(handler) => ending::catch(|| handler(command)).map_err(panicked),
             None => {
                 let text = format!("no handler is registered for the command {:?}", command.name);
                 command.complete(Err(text));
+                Ok(())
             }
         }
     }
 }
 
+/// What a process is told of a handler that panicked with this text.
+fn panicked(text: String) -> String {
+    format!("the handler panicked: {text}")
+}
+
 fn carry_out(handler: &dyn Fn(Payload) -> Result<Payload, String>, command: Command) {
     let (input, completion) = command.split();
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| handler(input)));
-    completion.complete(caught.unwrap_or_else(|_| Err("the handler panicked".to_owned())));
+    completion.complete(ending::catch(|| handler(input)).map_err(panicked).flatten());
 }
 
 /// The built-in timer: completes `tag` after a time, unless it is dropped.

@@ -70,7 +70,7 @@ struct Driver<P: Process> {
     open: HashMap<u64, (YieldId, Option<Timer>)>,
     /// How many yields there were.
     yields: u64,
-    /// What the next step must hear besides: yields that were refused.
+    /// What the next step must hear besides: yields that were refused, or whose handler panicked.
     refused: Vec<Event<Payload>>,
     /// Asks it to end at its deadline.
     _deadline: Option<Timer>,
@@ -206,7 +206,11 @@ impl<P: Process> Driver<P> {
         }
         self.open.insert(tag, (of, None));
         let command = Command::new(own, of, &name, input);
-        system::of(self.ctx.runtime()).dispatcher.dispatch(command);
+        if let Err(text) = system::of(self.ctx.runtime()).dispatcher.dispatch(command) {
+            // Whatever has become of the command, this is its completion.
+            self.open.remove(&tag);
+            self.refused.push(Event::Completed { tag, result: Err(text) });
+        }
     }
 
     /// Closes the process; if that panics, a good end is none.

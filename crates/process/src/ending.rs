@@ -119,6 +119,18 @@ fn contain(user: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(user));
 }
 
+/// Calls anybody's code.
+///
+/// # Errors
+/// The text of its panic.
+pub(crate) fn catch<R>(user: impl FnOnce() -> R) -> Result<R, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(user)).map_err(|payload| {
+        let text = panic_text(&*payload);
+        contain(|| drop(payload));
+        text
+    })
+}
+
 /// The reason that the kernel's word for an end stands for.
 pub(crate) fn reason_of(why: JoinError) -> ExitReason {
     match why {

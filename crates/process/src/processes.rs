@@ -141,7 +141,9 @@ pub trait Processes {
 
     /// Registers a handler for commands of this name, which [`Process`](crate::Process)es yield.
     /// It is called in the turn of the process and must not block: it completes the command now or
-    /// has somebody do it later.
+    /// has somebody do it later. If it panics, the command fails with the text.
+    ///
+    /// The command [`SLEEP`](crate::SLEEP) is built in: a handler of that name is never called.
     fn handle_command<H>(&self, name: &str, handler: H)
     where
         H: Fn(Command) + Send + Sync + 'static,
@@ -150,7 +152,9 @@ pub trait Processes {
     }
 
     /// Registers a handler that may block. It runs on threads of its own, off the workers; in a
-    /// simulation, in a turn of its own.
+    /// simulation, in a turn of its own. All such handlers of a runtime have 64 threads at most: what
+    /// comes while each is taken waits for one. If it panics, the command fails with the text. As for
+    /// [`handle_command`](Processes::handle_command), none is called for `sleep`.
     fn handle_blocking<H>(&self, name: &str, handler: H)
     where
         H: Fn(Payload) -> Result<Payload, String> + Send + Sync + 'static,

@@ -186,8 +186,9 @@ fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
     runtime.handle_blocking("fail", |_| Err("it can not".to_owned()));
     runtime.handle_blocking("panic", |_| panic!("in a handler"));
     runtime.handle_command("forget", drop);
+    runtime.handle_command("panic at once", |_| panic!("in a turn"));
     let (tell, told) = channel();
-    let mut left = 7;
+    let mut left = 8;
     start(
         &runtime,
         Scripted::new(move |events, out| {
@@ -199,6 +200,7 @@ fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
                 out.command(5, "forget", ());
                 out.command(6, "no such command", ());
                 out.sleep(7, Duration::from_millis(1));
+                out.command(8, "panic at once", ());
             }
             for event in events.drain(..) {
                 if let Event::Completed { tag, result } = event {
@@ -214,16 +216,47 @@ fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
             Ok(())
         }),
     );
-    let mut results: Vec<_> = (0..7).map(|_| told.next()).collect();
+    let mut results: Vec<_> = (0..8).map(|_| told.next()).collect();
     results.sort_by_key(|(tag, _)| *tag);
     let text = |at: usize| results[at].1.as_ref().unwrap_err().as_str();
     assert_eq!(results[0].1, Ok(42.into()));
     assert_eq!(results[1].1, Ok("TEA".into()));
     assert_eq!(text(2), "it can not");
-    assert_eq!(text(3), "the handler panicked");
+    assert_eq!(text(3), "the handler panicked: in a handler");
     assert_eq!(text(4), "the handler gave no answer");
     assert_eq!(text(5), "no handler is registered for the command \"no such command\"");
     assert_eq!(results[6].1, Ok(Payload::Empty));
+    assert_eq!(text(7), "the handler panicked: in a turn");
+}
+
+/// It has let go of the command before: whoever completes it then is too late.
+#[test]
+fn a_handler_that_keeps_its_command_and_panics_completes_it_once() {
+    let mut simulation =
+        kernel::Runtime::builder().workers(1).on_report(|_| {}).simulate(0).unwrap();
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keep = kept.clone();
+    simulation.handle_command("keep", move |command| {
+        keep.lock().unwrap().push(command);
+        panic!("after that");
+    });
+    let (tell, told) = channel();
+    let scripted = Scripted::new(move |events, out| {
+        if events.is_empty() {
+            out.command(1, "keep", ());
+        }
+        for event in events.drain(..) {
+            tell.send(format!("{event:?}"))?;
+        }
+        Ok(())
+    });
+    let process = simulation.process().start(scripted, "main", ()).unwrap();
+    simulation.run();
+    kept.lock().unwrap().pop().unwrap().complete(Ok(1.into()));
+    process.send("hello".into()).unwrap();
+    simulation.run();
+    let failed = "Completed { tag: 1, result: Err(\"the handler panicked: after that\") }";
+    assert_eq!(told.all(), [failed, "Message(\"hello\")"]);
 }
 
 #[test]
