@@ -37,7 +37,7 @@ pub struct ProcessInfo {
     pub state: ProcessState,
     /// Turns it has taken.
     pub steps: u64,
-    /// Messages that wait.
+    /// Messages that wait. Of those that have come since its last turn up to 65,535 are counted.
     pub mailbox_len: usize,
     /// How many may wait; `None` without a bound.
     pub mailbox_bound: Option<usize>,
@@ -51,10 +51,11 @@ pub struct ProcessInfo {
     pub monitors: usize,
     /// The groups it is in.
     pub groups: Vec<String>,
-    /// How long ago it was spawned.
+    /// How long ago it was spawned, in whole milliseconds. After 2³² of them, 49.7 days, it begins
+    /// anew.
     pub age: Duration,
-    /// How much time its turns took, estimated from one in 256 of them; `None` before the first
-    /// such.
+    /// How much time its turns took, estimated from one in 256 of them, beginning with the second;
+    /// `None` before that.
     pub cpu_time: Option<Duration>,
     /// Whether exits of links come as events.
     pub traps_exits: bool,
@@ -93,9 +94,16 @@ fn state_of(process: &StrandWith<Core>) -> ProcessState {
     }
 }
 
+/// How long ago it was spawned. Of that moment a process knows the last 32 bits.
+fn age(now: Duration, born: u32) -> Duration {
+    let now = now.as_millis() as u64;
+    // In a simulation, one may be spawned by a turn that goes on after now.
+    let age = if now < born.into() { 0 } else { (now as u32).wrapping_sub(born) };
+    Duration::from_millis(age.into())
+}
+
 pub(crate) fn info(process: &StrandWith<Core>) -> ProcessInfo {
     let mail = process.mail();
-    let now = process.runtime().now();
     let mut info = ProcessInfo {
         pid: process.pid(),
         name: None,
@@ -108,7 +116,7 @@ pub(crate) fn info(process: &StrandWith<Core>) -> ProcessInfo {
         links: Vec::new(),
         monitors: 0,
         groups: Vec::new(),
-        age: now.saturating_sub(Duration::from_millis(process.born().into())),
+        age: age(process.runtime().now(), process.born()),
         cpu_time: process.cpu_nanos().map(Duration::from_nanos),
         traps_exits: process.has(TRAPS),
         cancelled: process.has(CANCELLED),
@@ -145,4 +153,27 @@ pub(crate) fn all(runtime: &Handle) -> Vec<ProcessInfo> {
     let mut all = Vec::new();
     system::of(runtime).table.each(|process| all.push(info(process)));
     all
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_is_right_also_when_the_runtime_is_older_than_its_milliseconds_count() {
+        let ms = Duration::from_millis;
+        let lap = 1 << 32;
+        for (now, born, expected) in [
+            (5, 0, 5),
+            (5, 5, 0),
+            // Spawned by a simulated turn that has come to later than now.
+            (5, 7, 0),
+            (lap - 1, 0, lap - 1),
+            (lap + 3, lap - 2, 5),
+            (lap + 9, lap + 2, 7),
+            (7 * lap + 9, 7 * lap + 9, 0),
+        ] {
+            assert_eq!(age(ms(now), born as u32), ms(expected), "{born} to {now}");
+        }
+    }
 }

@@ -135,13 +135,13 @@ fn inspection_shows_what_a_process_does() {
     }
     assert_eq!((info().steps, info().mailbox_len, info().mailbox_bound), (1, 0, Some(1024)));
     assert_eq!((info().parent, info().monitors, info().cancelled), (None, 0, false));
-    // One turn in many is timed, and one turn may read several messages.
-    while info().cpu_time.is_none_or(|time| time.is_zero()) {
-        idler.send(()).unwrap();
-        while info().state != ProcessState::Idle {
-            std::thread::yield_now();
-        }
+    // One turn in many is timed, of which the second is the first.
+    assert_eq!(info().cpu_time, None);
+    idler.send(()).unwrap();
+    while info().steps < 2 || info().state != ProcessState::Idle {
+        std::thread::yield_now();
     }
+    assert!(info().cpu_time.is_some_and(|time| !time.is_zero()));
     assert!(info().age < Duration::from_secs(60));
     let (go, gone) = channel::<()>();
     let busy = runtime.spawn_process(move |_: Context<u8>| async move { gone.next() });

@@ -7,7 +7,7 @@ use shiftwork::{
     process::{Pid, ProcessInfo, ProcessState, Processes},
 };
 
-use crate::text::thousands;
+use crate::text::{precise, thousands};
 
 #[derive(Default)]
 pub(crate) struct Census(Vec<ProcessInfo>);
@@ -19,6 +19,13 @@ pub(crate) struct Busy {
     /// Turns since the census before.
     pub(crate) steps: u64,
     pub(crate) mailbox: String,
+    /// Who spawned it, if a process did.
+    pub(crate) parent: String,
+    /// How many processes it is linked to.
+    pub(crate) links: usize,
+    pub(crate) age: String,
+    /// How much time its turns took; `?` before one was timed.
+    pub(crate) cpu_time: String,
 }
 
 impl Census {
@@ -59,6 +66,10 @@ impl Census {
                 state: word(process.state),
                 steps: since(process),
                 mailbox: mailbox(process),
+                parent: process.parent.map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+                links: process.links.len(),
+                age: precise(process.age),
+                cpu_time: process.cpu_time.map_or_else(|| "?".to_owned(), precise),
             })
             .collect()
     }
@@ -96,6 +107,7 @@ pub(crate) fn word(state: ProcessState) -> &'static str {
 mod tests {
     use super::*;
     use shiftwork::process::Context;
+    use std::time::Duration;
 
     /// A census of a simulated world, in which nothing happens unless it is run.
     #[test]
@@ -119,5 +131,27 @@ mod tests {
         let busiest = now.busiest(&before);
         assert_eq!(busiest.len(), 1);
         assert_eq!((busiest[0].name.as_str(), busiest[0].steps), ("busy", 1));
+        assert_eq!((busiest[0].parent.as_str(), busiest[0].links), ("-", 0));
+        assert_eq!(busiest[0].age, "0 ns", "less than a millisecond");
+        assert_ne!(busiest[0].cpu_time, "?", "its second turn was timed");
+    }
+
+    #[test]
+    fn a_census_tells_parents_links_and_ages() {
+        let mut simulation = Runtime::builder().workers(1).simulate(1).unwrap();
+        let parent = simulation.spawn_process(|mut ctx: Context<u8>| async move {
+            let child =
+                |mut ctx: Context<u8>| async move { while ctx.receive().await.is_some() {} };
+            let child = ctx.process().name("child").spawn(child);
+            while ctx.receive().await.is_some() {}
+            drop(child);
+        });
+        let parent = parent.unwrap();
+        simulation.run();
+        simulation.run_for(Duration::from_millis(1500));
+        let busiest = Census(simulation.processes()).busiest(&Census::default());
+        let child = busiest.iter().find(|busy| busy.name == "child").unwrap();
+        assert_eq!((child.parent.as_str(), child.links), (&*parent.pid().to_string(), 1));
+        assert_eq!((child.age.as_str(), child.cpu_time.as_str()), ("1.50 s", "?"));
     }
 }

@@ -139,12 +139,16 @@ fn busiest_lines(before: &Sample, now: &Sample, room: usize, paint: &Paint) -> V
         return Vec::new();
     }
     let seconds = (now.at - before.at).as_secs_f64();
-    let heading = "busiest processes   state         turns/s         mailbox";
+    let heading = "busiest processes state   turns/s        mailbox parent links     age  CPU time";
     let mut lines = vec![String::new(), paint.dim(heading)];
     for busy in now.census.busiest(&before.census).into_iter().take(shown) {
-        let name: String = busy.name.chars().take(18).collect();
+        let name: String = busy.name.chars().take(16).collect();
         let turns = thousands(rate(0, busy.steps, seconds));
-        lines.push(format!("{name:<18}  {:<10} {turns:>10} {:>15}", busy.state, busy.mailbox));
+        // As wide as the heading, and narrower than a small terminal.
+        lines.push(format!(
+            "{name:<16}  {:<7} {turns:>7} {:>14} {:>6} {:>5} {:>7} {:>9}",
+            busy.state, busy.mailbox, busy.parent, busy.links, busy.age, busy.cpu_time
+        ));
     }
     // As many lines each time, so that those below stand still.
     lines.resize(shown + AROUND, String::new());
