@@ -183,6 +183,13 @@ impl<P: Process> Driver<P> {
                 self.open.remove(&tag);
                 return;
             }
+            Yield::Monitor(pid) => {
+                // Its step knows it by the pid.
+                self.ctx.monitor(pid);
+                return;
+            }
+            Yield::Link(pid) => return self.ctx.link(pid),
+            Yield::Unlink(pid) => return self.ctx.unlink(pid),
             Yield::Timer { tag, after } => (tag, SLEEP.to_owned(), nanos_of(after)),
             Yield::Command { tag, name, input } => (tag, name, input),
         };

@@ -144,6 +144,9 @@ pub enum SpawnError {
     Bound(usize),
     /// The process to be linked to is not there.
     NoProcess(Pid),
+    /// A closure was given a [`value`](crate::ProcessBuilder::value) or a
+    /// [`deadline`](crate::ProcessBuilder::deadline), which only a state machine can have.
+    NotAMachine,
 }
 
 impl fmt::Display for SpawnError {
@@ -164,6 +167,9 @@ impl fmt::Display for SpawnError {
             SpawnError::NoProcess(pid) => {
                 write!(f, "the process was not spawned: there is no process {pid} to link to")
             }
+            SpawnError::NotAMachine => f.write_str(
+                "the process was not spawned: values and a deadline are for state machines",
+            ),
         }
     }
 }

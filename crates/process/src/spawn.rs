@@ -108,20 +108,22 @@ impl<'a> ProcessBuilder<'a> {
         self
     }
 
-    /// What its spawner wants a [`Process`](crate::Process) to know, under a name.
+    /// What its spawner wants a [`Process`](crate::Process) to know, under a name. A closure knows what
+    /// it captures: with this, [`spawn`](ProcessBuilder::spawn) refuses it.
     pub fn value(mut self, name: impl Into<String>, value: impl Into<Payload>) -> Self {
         self.values.insert(name.into(), value.into());
         self
     }
 
-    /// When a [`Process`](crate::Process) is asked to end, in the runtime's time.
+    /// When a [`Process`](crate::Process) is asked to end, in the runtime's time. For a closure there is
+    /// [`Context::receive_within`]: with this, [`spawn`](ProcessBuilder::spawn) refuses it.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
     pub(crate) fn take_context(&mut self) -> (BTreeMap<String, Payload>, Option<Duration>) {
-        (std::mem::take(&mut self.values), self.deadline)
+        (std::mem::take(&mut self.values), self.deadline.take())
     }
 
     /// A name, under which [`Processes::named`](crate::Processes::named) finds it as long as it lives.
@@ -163,8 +165,8 @@ impl<'a> ProcessBuilder<'a> {
     /// Spawns it. `start` is called in the first turn of the process.
     ///
     /// # Errors
-    /// If the runtime has stopped or is stopping its processes, the name is taken, or the bound of
-    /// the mailbox is not possible.
+    /// If the runtime has stopped or is stopping its processes, the name is taken, the bound of the
+    /// mailbox is not possible, or it was given what only a state machine has.
     pub fn spawn<M, F, Fut>(self, start: F) -> Result<Addr<M>, SpawnError>
     where
         M: Send + 'static,
@@ -179,9 +181,13 @@ impl<'a> ProcessBuilder<'a> {
             link,
             traps,
             mut attributes,
+            values,
+            deadline,
             note,
-            ..
         } = self;
+        if !values.is_empty() || deadline.is_some() {
+            return Err(SpawnError::NotAMachine);
+        }
         let (bound, drops) = match mailbox {
             MailboxKind::Bounded(bound) => (bound, false),
             MailboxKind::DropOldest(bound) => (bound, true),

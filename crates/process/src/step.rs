@@ -40,9 +40,12 @@ pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
 ///         if events.is_empty() {
 ///             out.sleep(1, Duration::from_millis(1)); // the first step has no events
 ///             out.blocked();
-///         } else if let Some(Event::Completed { tag: 1, .. }) = events.pop() {
-///             self.0.send("rested".to_owned())?;
-///             out.done();
+///         }
+///         for event in events.drain(..) {
+///             if let Event::Completed { tag: 1, .. } = event {
+///                 self.0.send("rested".to_owned())?;
+///                 out.done();
+///             }
 ///         }
 ///         Ok(())
 ///     }
@@ -73,7 +76,7 @@ pub trait Process: Send + 'static {
     }
 
     /// Goes on: takes the events that have come, and writes commands and a status. The first step
-    /// has no events.
+    /// has no events. What it leaves in `events` is dropped, so it should look at each of them.
     ///
     /// # Errors
     /// What was wrong; the process exits with it.
@@ -129,12 +132,15 @@ pub enum Status {
     Done,
 }
 
-/// A command that a step has written.
+/// What a step has written, to be done when it is over.
 #[derive(Debug)]
 pub(crate) enum Yield {
     Command { tag: u64, name: String, input: Payload },
     Timer { tag: u64, after: Duration },
     Revoke { tag: u64 },
+    Monitor(Pid),
+    Link(Pid),
+    Unlink(Pid),
 }
 
 /// What a step writes: commands, and a status. Unless it says otherwise, the process is
@@ -162,6 +168,79 @@ impl StepOutput {
     /// dropped when it comes.
     pub fn revoke(&mut self, tag: u64) {
         self.yields.push(Yield::Revoke { tag });
+    }
+
+    /// Asks to be told when a process exits, by [`Event::Down`] with its pid. One that is not there is
+    /// told of at once, with [`ExitReason::NoProcess`](crate::ExitReason::NoProcess).
+    ///
+    /// ```
+    /// use process::{
+    ///     Context, Event, ExitReason, Payload, Pid, Process, ProcessError, Processes, StepOutput,
+    /// };
+    ///
+    /// /// Exits as another process does.
+    /// struct Mourner(Pid);
+    ///
+    /// impl Process for Mourner {
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Vec<Event<Payload>>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), ProcessError> {
+    ///         if events.is_empty() {
+    ///             out.monitor(self.0); // the first step
+    ///         }
+    ///         for event in events.drain(..) {
+    ///             if let Event::Down { pid, reason, .. } = event {
+    ///                 return Err(format!("{pid}: {reason}").into());
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let mut simulation = kernel::Runtime::builder().simulate(1)?;
+    /// let other = simulation.spawn_process(|mut ctx: Context<()>| async move {
+    ///     ctx.receive().await;
+    /// })?;
+    /// let mourner = simulation.process().start(Mourner(other.pid()), "", ())?;
+    /// simulation.run();
+    /// other.kill();
+    /// let expected = format!("{}: killed", other.pid());
+    /// assert_eq!(simulation.block_on(mourner.exited())?, ExitReason::error(expected));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn monitor(&mut self, pid: Pid) {
+        self.yields.push(Yield::Monitor(pid));
+    }
+
+    /// Ties this process to another, as [`Context::link`](crate::Context::link) does. Its exit comes
+    /// as [`Event::Exit`] if this process was made to
+    /// [trap exits](crate::ProcessBuilder::trap_exits); else it ends this one too, unless it was
+    /// normal.
+    ///
+    /// ```
+    /// use process::{Pid, StepOutput};
+    ///
+    /// fn live_and_die_with(other: Pid, out: &mut StepOutput) {
+    ///     out.link(other);
+    /// }
+    /// ```
+    pub fn link(&mut self, pid: Pid) {
+        self.yields.push(Yield::Link(pid));
+    }
+
+    /// Unties this process from another, as [`Context::unlink`](crate::Context::unlink) does.
+    ///
+    /// ```
+    /// use process::{Pid, StepOutput};
+    ///
+    /// fn live_on_without(other: Pid, out: &mut StepOutput) {
+    ///     out.unlink(other);
+    /// }
+    /// ```
+    pub fn unlink(&mut self, pid: Pid) {
+        self.yields.push(Yield::Unlink(pid));
     }
 
     /// Another step, after everyone who waits already.

@@ -10,7 +10,7 @@ use std::{
 use common::{channel, runtime};
 use process::{
     Addr, Context, Event, ExitReason, InitContext, Payload, Process, ProcessError, ProcessState,
-    Processes, StepOutput, UnknownMethod, block_on,
+    Processes, SpawnError, StepOutput, UnknownMethod, block_on,
 };
 
 type Step =
@@ -424,4 +424,90 @@ fn completion_of_a_revoked_yield_is_not_taken_for_that_of_the_next_with_its_tag(
         simulation.run();
     }
     assert_eq!(told.all(), [Ok(Payload::from("second"))]);
+}
+
+/// Monitors the first of two when it begins, and links to the second.
+#[test]
+fn one_that_monitors_and_links_hears_of_both_exits() {
+    let runtime = runtime(2);
+    let [watched, tied] = [(); 2].map(|()| common::idler(&runtime));
+    let (first, second) = (watched.pid(), tied.pid());
+    let (tell, told) = channel();
+    let scripted = Scripted::new(move |events, out| {
+        if events.is_empty() {
+            out.monitor(first);
+            out.link(second);
+            tell.send("begun".to_owned())?;
+        }
+        for event in events.drain(..) {
+            tell.send(match event {
+                Event::Down { pid, reason, .. } if pid == first => format!("down: {reason:?}"),
+                Event::Exit { pid, reason } if pid == second => format!("exit: {reason:?}"),
+                other => format!("{other:?}"),
+            })?;
+        }
+        // It hears of exits also while it is blocked.
+        out.blocked();
+        Ok(())
+    });
+    let process = runtime.process().trap_exits().start(scripted, "main", ()).unwrap();
+    assert_eq!(told.next(), "begun");
+    while runtime.process_info(process.pid()).unwrap().state != ProcessState::Blocked {
+        std::thread::yield_now();
+    }
+    assert_eq!(runtime.process_info(second).unwrap().links, [process.pid()]);
+    watched.kill();
+    assert_eq!(told.next(), "down: Killed");
+    tied.kill();
+    assert_eq!(told.next(), "exit: Killed");
+}
+
+#[test]
+fn one_that_links_and_does_not_trap_ends_with_the_other_unless_it_unlinks() {
+    let runtime = runtime(2);
+    for unlinks in [false, true] {
+        let other = common::idler(&runtime);
+        let pid = other.pid();
+        let (tell, told) = channel();
+        let scripted = Scripted::new(move |events, out| {
+            if events.is_empty() {
+                out.link(pid);
+                if unlinks {
+                    out.unlink(pid);
+                }
+                tell.send(())?;
+            } else {
+                out.done();
+            }
+            Ok(())
+        });
+        let process = start(&runtime, scripted);
+        told.next();
+        while runtime.process_info(process.pid()).unwrap().state != ProcessState::Idle {
+            std::thread::yield_now();
+        }
+        other.kill();
+        block_on(other.exited());
+        if unlinks {
+            process.send(Payload::Empty).unwrap();
+        }
+        let expected = if unlinks { ExitReason::Normal } else { ExitReason::Killed };
+        assert_eq!(block_on(process.exited()), expected);
+    }
+}
+
+#[test]
+fn values_and_deadlines_are_refused_where_nobody_would_look_at_them() {
+    let runtime = runtime(1);
+    let builders = [
+        runtime.process().name("one").value("level", 3),
+        runtime.process().name("one").deadline(Duration::from_secs(1)),
+    ];
+    for builder in builders {
+        let error = builder.spawn(|_: Context<()>| async {}).unwrap_err();
+        assert_eq!(error, SpawnError::NotAMachine);
+        let text = "the process was not spawned: values and a deadline are for state machines";
+        assert_eq!(error.to_string(), text);
+    }
+    assert_eq!(runtime.named("one"), None);
 }

@@ -136,7 +136,8 @@ impl ChildSpec {
     }
 
     /// A child that is a state machine: `make` gives it, and its input, for every start. It has
-    /// started after its `init` and its first `step`.
+    /// started after its `init` and its first `step`. One with values or a deadline is made by
+    /// [`with_factory`](ChildSpec::with_factory), from [`ChildStart::process`].
     pub fn machine<P, F>(
         id: impl Into<Arc<str>>,
         method: impl Into<String>,
