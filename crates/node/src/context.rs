@@ -31,6 +31,8 @@ pub(crate) struct Context {
     /// Where shards take their turns.
     pub(crate) workers: Handle,
     pub(crate) metrics: Arc<Metrics>,
+    /// For one at a time who writes `/metrics`.
+    pub(crate) metrics_room: Arc<Semaphore>,
     /// The node is shutting down.
     pub(crate) stopping: watch::Sender<bool>,
     pub(crate) accounts: Vec<DevAccount>,

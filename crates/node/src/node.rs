@@ -104,6 +104,7 @@ impl Node {
             sends: Sends::new(runtimes.queries.worker_count()),
             workers: runtimes.shards.handle().clone(),
             metrics,
+            metrics_room: Arc::new(Semaphore::new(1)),
             stopping: watch::Sender::new(false),
             accounts,
             dev: Dev::default(),

@@ -390,6 +390,8 @@ fn workers_are_paused_only_by_who_runs_the_node() {
     // With all of them paused it can still be looked at, and woken.
     let mut viewer = Viewer::open(&node);
     assert_eq!(viewer.frame["runtimes"][0]["workers"][0]["state"], "paused");
+    let numbers = get(&node, "/metrics");
+    assert!(numbers.status == 200 && numbers.body.contains("shiftwork_shard_"), "{numbers:?}");
     for (place, runtime) in [(0, "shards"), (1, "queries")] {
         assert_eq!(switch("admin_resumeWorker", json!([runtime, "0x0"]))["result"], true);
         while worker(place) == "paused" {}

@@ -2,6 +2,8 @@
 //!
 //! Those of the layers below are listed in `observe::metrics::families`.
 
+use std::sync::Arc;
+
 use observe::metrics::{Family, Kind, Samples, Unit};
 
 use super::calls::{MethodCalls, Outcome};
@@ -128,8 +130,20 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The page, as it is now. It looks at every shard: a matter for a worker.
-pub(crate) fn write(context: &Context) -> String {
+/// The page, as it is now. It looks at every shard, on a thread that is no worker: what workers do is
+/// what it tells of, and they may all be paused. One at a time. `None`: it has panicked.
+pub(crate) async fn look(context: &Arc<Context>) -> Option<String> {
+    let one = context.metrics_room.clone().acquire_owned().await.ok()?;
+    let context = context.clone();
+    let writing = tokio::task::spawn_blocking(move || {
+        // Given back when it is written, not when somebody stops waiting for it.
+        let _one = one;
+        write(&context)
+    });
+    writing.await.ok()
+}
+
+fn write(context: &Context) -> String {
     let base_chain = context.base_chain.as_ref().map(|base| base.get());
     let seen = Seen { context, base_chain };
     let mut samples = Samples::new();

@@ -196,14 +196,16 @@ impl Services {
                 Ok(()) => text(StatusCode::OK, "ready\n"),
                 Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
             },
-            Path::Metrics => match self.context.compute(metrics::page::write).await {
-                Ok(page) => {
+            Path::Metrics => match metrics::page::look(&self.context).await {
+                Some(page) => {
                     let mut response = text(StatusCode::OK, page);
                     let kind = HeaderValue::from_static(Samples::CONTENT_TYPE);
                     response.headers_mut().insert(header::CONTENT_TYPE, kind);
                     response
                 }
-                Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message + "\n"),
+                None => {
+                    text(StatusCode::INTERNAL_SERVER_ERROR, "the numbers could not be collected\n")
+                }
             },
             Path::Timeline => {
                 admin::timeline(&self.context, request.uri().query(), connection).await
