@@ -34,7 +34,7 @@ async function connect(node) {
       return parseEventLogs({ abi, logs: receipt.logs, eventName: 'Looked' })[0].args;
     },
     /** What a call sees. */
-    look: () => client.readContract({ address, abi, functionName: 'look' }),
+    look: (blockTag) => client.readContract({ address, abi, functionName: 'look', blockTag }),
   };
 }
 
@@ -53,12 +53,21 @@ async function newest(base) {
 
 /** Waits until transactions see that block, and compares all they see with it. */
 async function seen(shard, block) {
+  // A call in the next block sees it before any transaction has.
+  const next = await until(`block ${block.number} to be the next`, async () => {
+    const next = await shard.look('pending');
+    return next.number === block.number && next;
+  });
+  assert.equal(next.coinbase.toLowerCase(), block.coinbase);
+  assert.equal(next.prevrandao, block.prevrandao);
+  assert.equal(next.parentHash, block.parentHash);
+  assert.ok(next.timestamp >= block.timestamp, `${next.timestamp} is before ${block.timestamp}`);
   const { chainId, ...record } = await until(`block ${block.number} in the shard`, async () => {
     const record = await shard.record();
     return record.number === block.number && record;
   });
   // A call sees what the newest transaction has seen.
-  assert.equal((await shard.look()).number, block.number);
+  assert.equal((await shard.look('latest')).number, block.number);
   assert.equal(chainId, BigInt(shard.chainId));
   const { timestamp, ...rest } = { ...record, coinbase: record.coinbase.toLowerCase() };
   const { timestamp: wanted, ...others } = block;

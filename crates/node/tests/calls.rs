@@ -2,10 +2,13 @@
 
 mod common;
 
-use alloy_primitives::Address;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
 use common::{MARKET, call, counter, error, path, result, send, start, transfer};
 use node::Node;
 use serde_json::{Value, json};
+use shard::Environment;
 
 /// Returns 42.
 const FORTY_TWO: &str = "0x602a60005260206000f3";
@@ -105,6 +108,59 @@ fn a_call_at_a_past_block_sees_the_state_of_that_time() {
     let answer =
         call(node.address(), &path(MARKET), "eth_call", json!([{ "to": contract }, "0x9"]));
     assert!(error(&answer, -32_001).starts_with("block not found"));
+}
+
+/// Returns what these operations leave.
+fn returning(operations: &str) -> String {
+    format!("0x{operations}60005260206000f3")
+}
+
+/// Stops if these operations leave that, and reverts if not.
+fn expecting(operations: &str, word: &Value) -> String {
+    let (word, stop) = (&word.as_str().unwrap()[2..], operations.len() / 2 + 40);
+    format!("0x{operations}7f{word}1460{stop:02x}575f5ffd5b00")
+}
+
+#[test]
+fn in_the_next_block_all_of_it_is_the_next_ones() {
+    let node = start(|_| {});
+    let alice = node.accounts()[0].address();
+    send(&node, MARKET, json!({ "from": alice, "to": MARKET }));
+    let look = |method, code: String, block| {
+        let code = json!({ CONTRACT.to_string(): { "code": code } });
+        ask(&node, method, json!([{ "to": CONTRACT }, block, code]))
+    };
+    // NUMBER - 1, and its hash.
+    let tip = node.shards().get(MARKET).unwrap().tip().hash;
+    assert_eq!(look("eth_call", returning("6001430340"), "pending"), json!(tip));
+
+    let base = Environment {
+        number: Some(5_000),
+        timestamp: 2_000_000_000,
+        base_fee: 7,
+        excess_blob_gas: 100_000_000,
+        prevrandao: B256::repeat_byte(9),
+        beneficiary: Address::repeat_byte(8),
+        parent_beacon_block_root: B256::ZERO,
+        hashes: Arc::new([(4_999, B256::repeat_byte(6))].into_iter().collect()),
+    };
+    let beneficiary = base.beneficiary.into_word();
+    node.shards().set_environment(base);
+    for (what, operations, seen) in [
+        ("NUMBER", "43", Some(json!(word(5_000)))),
+        ("TIMESTAMP", "42", Some(json!(word(2_000_000_000)))),
+        ("PREVRANDAO", "44", Some(json!(B256::repeat_byte(9)))),
+        ("COINBASE", "41", Some(json!(beneficiary))),
+        ("BLOCKHASH", "61138740", Some(json!(B256::repeat_byte(6)))),
+        ("BLOBBASEFEE", "4a", None),
+    ] {
+        let next = look("eth_call", returning(operations), "pending");
+        assert_eq!(next, seen.unwrap_or(next.clone()), "{what}");
+        assert_ne!(look("eth_call", returning(operations), "latest"), next, "{what}");
+        // A transaction that needs it would succeed.
+        let gas = look("eth_estimateGas", expecting(operations, &next), "latest");
+        assert!(gas.is_string(), "{what}: {gas}");
+    }
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn trace_a_call(call: &mut Call) -> Result<Answer, RpcError> {
     let wanted = wanted(Some(options.tracing_options))?;
     let request = request::call(&call.context, &shard, request)?;
     let number = block_id::number(&shard, block)?;
-    let asked = Asked { shard, number, block, call: request, overrides };
+    let asked = Asked { shard, number, block, call: request, overrides, next: None };
     let Wanted::Recorded(wanted) = wanted else { return answer(&NoopFrame::default()) };
     let trace = asked
         .with(&call.context, |calls| trace_call(calls, &asked.call, &asked.overrides, &wanted))?;

@@ -86,7 +86,7 @@ fn call(call: &mut Call) -> Result<Answer, RpcError> {
     let request = request::call(&call.context, &shard, request)?;
     let number = block_id::number(&shard, block)?;
     let overrides = request::overrides(None, None)?;
-    let asked = Asked { shard, number, block, call: request, overrides };
+    let asked = Asked { shard, number, block, call: request, overrides, next: None };
     let traced = asked.with(&call.context, |calls| {
         trace_call(calls, &asked.call, &asked.overrides, &TraceRequest::Flat)
     })?;

@@ -5,7 +5,10 @@ use alloy_primitives::{U64, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
 use shard::{
     Shard,
-    execute::call::{self as shard_call, CallError, Calls, Outcome, Overrides, halt_words},
+    execute::{
+        BlockContext,
+        call::{self as shard_call, CallError, Calls, Outcome, Overrides, halt_words},
+    },
 };
 
 use super::{block_id, request, revert};
@@ -53,6 +56,8 @@ pub(crate) struct Asked {
     pub(crate) block: Option<BlockId>,
     pub(crate) call: shard_call::Call,
     pub(crate) overrides: Overrides,
+    /// The block that it is made in; `None`: the one on whose state it is made.
+    pub(crate) next: Option<BlockContext>,
 }
 
 impl Asked {
@@ -68,7 +73,13 @@ impl Asked {
         let request = request::call(&call.context, &shard, request)?;
         let overrides = request::overrides(state, changes)?;
         let number = block_id::number(&shard, block)?;
-        Ok(Asked { shard, number, block, call: request, overrides })
+        Ok(Asked { shard, number, block, call: request, overrides, next: None })
+    }
+
+    /// It is to be made in the block that would come next.
+    fn in_next_block(&mut self, context: &Context) {
+        let (number, next) = request::next_block(context, &self.shard);
+        (self.number, self.next) = (number, Some(next));
     }
 
     /// Where it is made.
@@ -77,6 +88,10 @@ impl Asked {
         context: &Context,
         run: impl FnOnce(&Calls<'_>) -> R,
     ) -> Result<R, RpcError> {
+        let run = |calls: &Calls<'_>| match &self.next {
+            Some(next) => run(&Calls { context: next, ..*calls }),
+            None => run(calls),
+        };
         let made = self.shard.calls(self.number, context.limits().call_gas, run)?;
         made.ok_or_else(|| RpcError::server(format!("block not found: {}", self.number)))
     }
@@ -99,7 +114,7 @@ fn call(mut call: Call) -> Result<Begun, RpcError> {
 fn to_be_made(call: &mut Call) -> Result<Asked, RpcError> {
     let mut asked = Asked::read(call, true)?;
     if asked.block == Some(BlockId::Number(BlockNumberOrTag::Pending)) {
-        request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
+        asked.in_next_block(&call.context);
     }
     Ok(asked)
 }
@@ -120,7 +135,7 @@ fn said(outcome: Outcome) -> Result<Answer, RpcError> {
 fn estimate(call: &mut Call) -> Result<Answer, RpcError> {
     let mut asked = Asked::read(call, true)?;
     if request::is_next(asked.block) {
-        request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
+        asked.in_next_block(&call.context);
     }
     let gas = asked.with(&call.context, |calls| calls.estimate(&asked.call, &asked.overrides))?;
     answer(&U64::from(gas.map_err(failed)?))
@@ -129,7 +144,7 @@ fn estimate(call: &mut Call) -> Result<Answer, RpcError> {
 fn access_list(call: &mut Call) -> Result<Answer, RpcError> {
     let mut asked = Asked::read(call, false)?;
     if request::is_next(asked.block) {
-        request::in_next_block(&call.context, &asked.shard, &mut asked.overrides.block);
+        asked.in_next_block(&call.context);
     }
     let made =
         asked.with(&call.context, |calls| calls.access_list(&asked.call, &asked.overrides))?;

@@ -4,8 +4,11 @@ use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{B256, TxKind, map::B256HashMap};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
 use shard::{
-    Shard,
-    execute::call::{AccountOverride, BlockOverride, Call, Overrides},
+    Environment, Shard,
+    execute::{
+        BlockContext,
+        call::{AccountOverride, BlockOverride, Call, Overrides},
+    },
 };
 
 use crate::{
@@ -132,14 +135,14 @@ pub(crate) fn is_next(block: Option<BlockId>) -> bool {
     }
 }
 
-/// The call sees the block that would come next: that is where a transaction would be.
-pub(crate) fn in_next_block(context: &Context, shard: &Shard, block: &mut BlockOverride) {
-    let (tip, environment) = (shard.tip(), context.shards.environment());
-    let now = match environment.number {
-        Some(_) => environment.timestamp,
-        None => context.shards.unix_time(),
-    };
-    block.timestamp.get_or_insert(now.max(tip.header.timestamp));
-    block.number.get_or_insert(environment.number.unwrap_or(tip.number() + 1));
-    block.base_fee.get_or_insert(environment.base_fee);
+/// The number of the newest block, and what the one after it would be: that is where a transaction
+/// would be.
+pub(crate) fn next_block(context: &Context, shard: &Shard) -> (u64, BlockContext) {
+    let (tip, mut environment) = (shard.tip(), context.shards.environment());
+    if environment.number.is_none() {
+        // Without a base chain the time is the node's own.
+        let timestamp = context.shards.unix_time().max(environment.timestamp);
+        environment = Environment { timestamp, ..(*environment).clone() }.into();
+    }
+    (tip.number(), BlockContext::after(&tip.header, tip.hash, &environment))
 }

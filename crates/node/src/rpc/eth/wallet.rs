@@ -5,7 +5,10 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
 use alloy_rpc_types_eth::{FillTransaction, TransactionRequest};
 use alloy_signer::SignerSync;
-use shard::{Shard, Transaction, execute::call::Overrides};
+use shard::{
+    Shard, Transaction,
+    execute::call::{Calls, Overrides},
+};
 
 use super::{
     call::failed,
@@ -176,10 +179,11 @@ fn fill(
     }
     if request.gas.is_none() {
         let call = request::call(context, shard, request.clone())?;
-        let mut overrides = Overrides::default();
-        request::in_next_block(context, shard, &mut overrides.block);
-        let (number, cap) = (shard.tip().number(), context.limits().call_gas);
-        let gas = shard.calls(number, cap, |calls| calls.estimate(&call, &overrides))?;
+        let (number, next) = request::next_block(context, shard);
+        let gas = shard.calls(number, context.limits().call_gas, |calls| {
+            let calls = Calls { context: &next, ..*calls };
+            calls.estimate(&call, &Overrides::default())
+        })?;
         let gas = gas.ok_or_else(|| RpcError::server("block not found: the newest"))?;
         request.gas = Some(gas.map_err(failed)?);
     }
