@@ -38,6 +38,7 @@ mod sends;
 mod server;
 pub mod settings;
 mod timeline;
+mod trouble;
 pub mod watch;
 
 pub use ended::Ended;

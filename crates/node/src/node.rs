@@ -31,6 +31,7 @@ use crate::{
     server::Server,
     settings::{Settings, Storage},
     timeline::{EVENTS_FROM_START, Recording, Timeline},
+    trouble,
 };
 
 /// Pools are looked through about so often for what waits too long.
@@ -63,7 +64,15 @@ impl Node {
     ///
     /// # Errors
     /// If the data can not be opened, the settings make no sense, or the address is taken.
-    pub fn start(mut settings: Settings) -> Result<Node, StartError> {
+    pub fn start(settings: Settings) -> Result<Node, StartError> {
+        Node::start_on(settings, open_store)
+    }
+
+    /// The same, with blocks where `open` says.
+    pub(crate) fn start_on(
+        mut settings: Settings,
+        open: impl FnOnce(&Storage) -> Result<Arc<dyn Store>, StartError>,
+    ) -> Result<Node, StartError> {
         let address = SocketAddr::new(settings.http.address, settings.http.port);
         let listen = |why| StartError::Listen { address, why };
         // First of all: a second node on the same port should not touch the data.
@@ -77,7 +86,7 @@ impl Node {
         let runtimes = Runtimes::start(&settings).map_err(StartError::Runtime)?;
         let metrics = Arc::new(Metrics::default());
         let store = Arc::new(TimedStore {
-            inner: open_store(&settings.storage)?,
+            inner: open(&settings.storage)?,
             metrics: metrics.clone(),
             clock: runtimes.queries.handle().clone(),
         });
@@ -118,6 +127,7 @@ impl Node {
             settings,
         });
         expire_now_and_then(&context).map_err(StartError::Shards)?;
+        trouble::watch(&context).map_err(StartError::Shards)?;
         let server = Server::start(socket, &context).map_err(listen)?;
         let set = |listener: Listener| {
             let context = context.clone();

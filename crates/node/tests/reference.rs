@@ -178,7 +178,7 @@ impl Examples {
             "evm_increaseTime" => json!(["0x3c"]),
             "anvil_mine" | "hardhat_mine" => json!(["0x2"]),
             "trace_call" => json!([call, ["trace"]]),
-            "shard_chainId" => json!([MARKET]),
+            "shard_chainId" | "admin_releaseShard" => json!([MARKET]),
             "admin_pauseWorker" | "admin_resumeWorker" => json!(["shards", "0x0"]),
             "shard_getStateUpdate" => json!(["0x1"]),
             _ => {
@@ -236,8 +236,10 @@ the node answers today. How to run one is in [node.md](node.md).
 
 A method of a shard is called at the shard's own endpoint, `/shard/<address>`, under its usual name. Most
 of them can also be called at `/`, in the namespace `shard_`, with the shard's address as the first
-argument. Both take HTTP and WebSocket, single requests and batches. Below, the request is what is sent
-and the answer is its `result`; long ones are cut.
+argument. Those of `trace` and `txpool` can not, nor those of the development tools: without their
+namespaces some would be called as others are (`txpool_status`, `trace_call`). Both endpoints take HTTP
+and WebSocket, single requests and batches. Below, the request is what is sent and the answer is its
+`result`; long ones are cut.
 
 The methods of `anvil`, `hardhat` and `evm` are there with `--dev-api` only, those of `admin` with
 `--admin-api` only.

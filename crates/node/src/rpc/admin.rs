@@ -3,6 +3,7 @@
 //! Only where the node was started with `--admin-api`. A worker that is paused must be able to go on
 //! whatever else is paused, so nothing here needs a worker.
 
+use alloy_primitives::Address;
 use kernel::{Handle, NoSuchWorker, WorkerId};
 
 use super::{
@@ -31,6 +32,14 @@ pub(crate) const METHODS: &[Method] = &[
         "Lets a worker that was paused go on; with --admin-api only.",
     )
     .at(Place::Root),
+    Method::here(
+        "admin_releaseShard",
+        &[Param::required("shard", Kind::Address)],
+        release,
+        "Ends a shard's quarantine: it tries again, with all that its pool holds. False: it was in \
+         none; with --admin-api only.",
+    )
+    .at(Place::Root),
 ];
 
 /// These methods are there only where they were asked for.
@@ -42,6 +51,18 @@ pub(crate) fn allowed(call: &Call) -> Result<(), RpcError> {
         METHOD_NOT_FOUND,
         "the method is for whoever runs the node and not available: start it with --admin-api",
     ))
+}
+
+fn release(call: &mut Call) -> Result<Answer, RpcError> {
+    allowed(call)?;
+    let address: Address = call.args.required("shard")?;
+    call.args.end()?;
+    let shard = call.context.existing(address)?;
+    let was_quarantined = shard.status().quarantine.is_some();
+    if was_quarantined {
+        shard.release();
+    }
+    answer(&was_quarantined)
 }
 
 /// Pauses a worker, or lets it go on.

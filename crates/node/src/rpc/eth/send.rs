@@ -178,6 +178,10 @@ pub(crate) fn refused(why: SubmitError, address: Address) -> RpcError {
             "invalid chain id for signer: have {have} want {want}; {want} is the chain id of \
              /shard/{address}, each shard has its own: sign for that one"
         )),
+        SubmitError::Quarantined(_) => RpcError::server(format!(
+            "{why}; nothing is lost: whoever runs the node can have it try again, with \
+             admin_releaseShard"
+        )),
         SubmitError::TooManyShards(_) => RpcError::new(LIMIT, why.to_string()),
         SubmitError::Store(_) => RpcError::new(INTERNAL, why.to_string()),
         why => RpcError::server(why.to_string()),
