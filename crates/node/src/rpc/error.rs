@@ -7,6 +7,7 @@ use std::fmt;
 
 use alloy_primitives::{Address, Bytes};
 use jsonrpsee::types::ErrorObjectOwned;
+use shard::store::StoreError;
 
 /// What is wrong with a request, or went wrong with it.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) const INVALID_PARAMS: i32 = -32_602;
 pub(crate) const INTERNAL: i32 = -32_603;
 /// A limit of this node.
 pub(crate) const LIMIT: i32 = -32_005;
+/// It was there and is not kept any more, as in geth.
+const PRUNED: i32 = 4_444;
 /// The answer would be longer than allowed.
 const ANSWER_TOO_LONG: i32 = -32_008;
 /// The call was made and reverted.
@@ -68,8 +71,13 @@ impl From<RpcError> for ErrorObjectOwned {
     }
 }
 
-impl From<shard::store::StoreError> for RpcError {
-    fn from(error: shard::store::StoreError) -> RpcError {
-        RpcError::internal(&error)
+impl From<StoreError> for RpcError {
+    fn from(error: StoreError) -> RpcError {
+        match error {
+            StoreError::Pruned { .. } => {
+                RpcError::new(PRUNED, format!("pruned history unavailable: {error}"))
+            }
+            error => RpcError::internal(&error),
+        }
     }
 }
