@@ -9,7 +9,7 @@
 //! 4. A row knows in which tick it was found different. Who has seen tick `n` needs those with a
 //!    greater number, and those that are new at the end.
 
-use std::{sync::Arc, time::Duration};
+use std::{cmp::Reverse, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, map::HashMap};
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use super::{
     blocks::Blocks,
     frame::Since,
     numbers::{Numbers, Sums, snapshot},
-    row::{Row, Seen},
+    row::{Row, Seen, State as RowState},
 };
 use crate::context::Context;
 
@@ -181,23 +181,97 @@ impl Board {
         self.made = Vec::new();
     }
 
-    /// All of it in JSON, with the busiest shards.
+    /// All of it in JSON, with some of the shards.
     fn text(&mut self) -> String {
-        self.snapshot.entries = self.busiest();
+        self.snapshot.entries = self.entries();
         let state = State { snapshot: &self.snapshot, node: &self.numbers };
         let text = serde_json::to_string(&state).expect("names and numbers");
         self.snapshot.entries.clear();
         text
     }
 
-    fn busiest(&self) -> Vec<Entry> {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
-        let busiest = |a: &&Row, b: &&Row| b.business().cmp(&a.business());
-        if rows.len() > ENTRIES_MAX {
-            rows.select_nth_unstable_by(ENTRIES_MAX, busiest);
-            rows.truncate(ENTRIES_MAX);
-        }
-        rows.sort_by(busiest);
+    /// Those of whom somebody wants to hear, the busiest first.
+    fn entries(&self) -> Vec<Entry> {
+        let mut rows = select(self.rows.iter().collect());
+        rows.sort_by_key(|row| Reverse(row.business()));
         rows.into_iter().map(Row::entry).collect()
+    }
+}
+
+/// As many as are in a snapshot: those with which something is wrong; of the places that are left,
+/// half go to those with most in their pools, and the others to the busiest.
+fn select(mut rows: Vec<&Row>) -> Vec<&Row> {
+    if rows.len() <= ENTRIES_MAX {
+        return rows;
+    }
+    let mut wrong: Vec<&Row> = rows.extract_if(.., |row| row.seen.error.is_some()).collect();
+    let mut selected = take_greatest(&mut wrong, ENTRIES_MAX, |row| {
+        (row.seen.state == RowState::Quarantined, row.business())
+    });
+    let half = (ENTRIES_MAX - selected.len()) / 2;
+    selected.extend(take_greatest(&mut rows, half, |row| (row.seen.pooled, row.business())));
+    let left = ENTRIES_MAX - selected.len();
+    selected.extend(take_greatest(&mut rows, left, Row::business));
+    selected
+}
+
+/// Takes so many out of `rows`: the greatest, in no order.
+fn take_greatest<'a, K: Ord>(
+    rows: &mut Vec<&'a Row>,
+    count: usize,
+    key: impl Fn(&Row) -> K,
+) -> Vec<&'a Row> {
+    if count < rows.len() {
+        rows.select_nth_unstable_by_key(count, |row| Reverse(key(row)));
+    }
+    let others = rows.split_off(count.min(rows.len()));
+    std::mem::replace(rows, others)
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Runtime;
+    use shard::{Config, Shards, store::MemoryStore};
+
+    use super::*;
+
+    #[test]
+    fn of_many_shards_those_are_told_of_that_failed_that_hold_most_and_that_do_most() {
+        let simulation = Runtime::builder().simulate(1).unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let shards = Shards::open(&simulation, Config::default(), store, 0).unwrap();
+        let row = |number: usize| {
+            let mut row = Row::new(shards.look(Address::with_last_byte(number as u8)));
+            // All of them do more than those of whom the test wants to hear.
+            row.recent = 1_000 + number as u64;
+            row
+        };
+        let mut rows: Vec<Row> = (0..ENTRIES_MAX + 20).map(row).collect();
+        let names = |rows: &[Row]| -> Vec<u64> {
+            select(rows.iter().collect()).iter().map(|row| row.recent).collect()
+        };
+        let busiest = names(&rows);
+        assert_eq!((busiest.len(), busiest.iter().min()), (ENTRIES_MAX, Some(&1_020)));
+
+        let wrong = |row: &mut Row, recent, state| {
+            row.recent = recent;
+            row.seen = Seen { state, error: Some("no".to_owned()), ..Seen::default() };
+        };
+        wrong(&mut rows[0], 0, RowState::Quarantined);
+        wrong(&mut rows[1], 1, RowState::Idle);
+        rows[2].recent = 2;
+        rows[2].seen.pooled = 1;
+        let told = names(&rows);
+        assert_eq!(told.len(), ENTRIES_MAX);
+        assert!([0, 1, 2].iter().all(|recent| told.contains(recent)), "{told:?}");
+        assert!(told.contains(&(1_000 + ENTRIES_MAX as u64 + 19)), "the busiest of all");
+
+        // There is room for none but those that failed, and first for those in quarantine.
+        for row in &mut rows[1..] {
+            let recent = row.recent;
+            wrong(row, recent, RowState::Idle);
+        }
+        let told = names(&rows);
+        assert!(told.len() == ENTRIES_MAX && told.contains(&0), "{told:?}");
     }
 }
