@@ -151,6 +151,14 @@ fn what_waits_for_a_nonce_is_in_the_state_at_once() {
     assert_eq!((&state["node"]["pooled"], &state["entries"][0]["waiting"]), (&json!(1), &json!(1)));
 }
 
+#[test]
+fn each_run_of_a_node_has_a_name_of_its_own() {
+    let [one, other] = [0, 1].map(|_| start(|_| {}));
+    let name = |node| get(node, "/dashboard/state").json()["run"].as_str().unwrap().to_owned();
+    assert_eq!(Viewer::open(&one).frame["run"], name(&one));
+    assert_ne!(name(&one), name(&other));
+}
+
 /// To ask looks at all shards, and anybody may ask.
 #[test]
 fn who_asks_for_the_state_again_and_again_gets_the_same_for_a_while() {

@@ -3,6 +3,8 @@
 //! Counters only grow, so that whoever looks twice knows what happened in between; the time to
 //! divide by is [`Snapshot::uptime_seconds`], which no clock that is set can move.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use kernel::{Handle, Histogram, WorkerMetrics, WorkerState};
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +15,36 @@ pub struct Snapshot {
     pub program: String,
     /// Of the program.
     pub version: String,
+    /// Which run of the program this is: see [`new_run`]. Empty if it does not say.
+    #[serde(default)]
+    pub run: String,
     /// The time of day in milliseconds since 1970: to be shown, not to be calculated with.
     pub time_ms: u64,
     /// Since the program started, by a clock that never goes back.
     pub uptime_seconds: f64,
     /// Every runtime of the program.
     pub runtimes: Vec<Runtime>,
-    /// What takes turns, the busiest first; not more than [`ENTRIES_MAX`].
+    /// What takes turns, the busiest first; not more than [`ENTRIES_MAX`]. Where there are more, those
+    /// with an error are not left out for others that are busier.
     pub entries: Vec<Entry>,
     /// How many there are in all, also those that are not listed.
     pub entries_total: u64,
     /// What has been done, by kind: `transactions`, `messages`, `jobs`, `turns`.
     pub done: Vec<Done>,
+}
+
+/// A name for a run of a program, for [`Snapshot::run`]: random, so that whoever looks twice knows
+/// whether the program was started anew in between. To be made once.
+///
+/// ```
+/// use observe::snapshot::new_run;
+///
+/// assert_ne!(new_run(), new_run());
+/// ```
+#[must_use]
+pub fn new_run() -> String {
+    // Keyed with what the system gives out as random.
+    format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// So many of what takes turns are in a snapshot.

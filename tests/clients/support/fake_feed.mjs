@@ -13,6 +13,7 @@ export function frame({ node = {}, ...changes } = {}) {
   return {
     program: 'node',
     version: '0.0.0',
+    run: 'one',
     time_ms: 1_800_000_000_000,
     uptime_seconds: 10,
     runtimes: [

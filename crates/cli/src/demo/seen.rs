@@ -11,7 +11,7 @@ use shiftwork::{
     Handle,
     observe::{
         Snapshot,
-        snapshot::{Done, ENTRIES_MAX, Entry, Runtime},
+        snapshot::{Done, ENTRIES_MAX, Entry, Runtime, new_run},
     },
     process::{ProcessInfo, Processes},
 };
@@ -24,11 +24,11 @@ const RUNTIME: &str = "demo";
 /// What others may look at, and pause.
 pub(crate) fn watched(handle: &Handle, parts: &Arc<Vec<Part>>) -> Watched {
     let runtimes = vec![(RUNTIME, handle.clone())];
-    let (handle, parts) = (handle.clone(), parts.clone());
-    Watched { runtimes, snapshot: Box::new(move || snapshot(&handle, &parts)) }
+    let (handle, parts, run) = (handle.clone(), parts.clone(), new_run());
+    Watched { runtimes, snapshot: Box::new(move || snapshot(&handle, &parts, &run)) }
 }
 
-fn snapshot(handle: &Handle, parts: &[Part]) -> Snapshot {
+fn snapshot(handle: &Handle, parts: &[Part], run: &str) -> Snapshot {
     let (runtime, processes) = (Runtime::of(RUNTIME, handle), handle.processes());
     let messages = parts.iter().map(|part| part.messages(part.count())).sum();
     let turns = runtime.workers.iter().map(|worker| worker.turns).sum();
@@ -44,6 +44,7 @@ fn snapshot(handle: &Handle, parts: &[Part]) -> Snapshot {
     Snapshot {
         program: "demo".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        run: run.to_owned(),
         time_ms: time_ms(),
         uptime_seconds: handle.now().as_secs_f64(),
         runtimes: vec![runtime],
@@ -95,7 +96,7 @@ mod tests {
         simulation.run();
         let (part, tally) = Part::new("graphs", "graphs done");
         tally.add(100);
-        let seen = snapshot(&simulation.handle(), &[part.of("job")]);
+        let seen = snapshot(&simulation.handle(), &[part.of("job")], "one");
         assert_eq!((seen.program.as_str(), seen.entries_total), ("demo", 2));
         let names: Vec<_> = seen.entries.iter().map(|entry| (&*entry.kind, &*entry.name)).collect();
         assert_eq!(names, [("job", "graphs"), ("process", "busy")]);

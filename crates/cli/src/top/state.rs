@@ -36,10 +36,11 @@ pub(crate) struct BaseChain {
 
 impl State {
     /// Whether this is a later look at the same run of the same program. A clock that is set does
-    /// not matter; a program that is started again begins at zero.
+    /// not matter. An older program does not say which run it is; started again it begins at zero.
     pub(crate) fn follows(&self, before: &State) -> bool {
         let (now, before) = (&self.snapshot, &before.snapshot);
-        now.uptime_seconds >= before.uptime_seconds
+        now.run == before.run
+            && now.uptime_seconds >= before.uptime_seconds
             && now.program == before.program
             && now.version == before.version
     }
@@ -60,13 +61,21 @@ mod tests {
         assert_eq!(node.node.unwrap().pooled, 3);
     }
 
+    fn at(run: &str, uptime_seconds: f64, time_ms: u64) -> State {
+        let run = run.to_owned();
+        let snapshot = Snapshot { run, uptime_seconds, time_ms, ..Snapshot::default() };
+        State { snapshot, node: None }
+    }
+
     #[test]
-    fn a_smaller_uptime_is_another_run() {
-        let at = |uptime_seconds, time_ms| State {
-            snapshot: Snapshot { uptime_seconds, time_ms, ..Snapshot::default() },
-            node: None,
-        };
-        assert!(at(2.0, 0).follows(&at(1.0, 5_000)), "the time of day went back");
-        assert!(!at(1.0, 9_000).follows(&at(2.0, 5_000)));
+    fn another_name_is_another_run_however_long_it_is_up() {
+        assert!(at("one", 2.0, 0).follows(&at("one", 1.0, 5_000)), "the time of day went back");
+        assert!(!at("other", 2.0, 9_000).follows(&at("one", 1.0, 5_000)));
+    }
+
+    #[test]
+    fn without_a_name_a_smaller_uptime_is_another_run() {
+        assert!(at("", 2.0, 0).follows(&at("", 1.0, 5_000)));
+        assert!(!at("", 1.0, 9_000).follows(&at("", 2.0, 5_000)));
     }
 }

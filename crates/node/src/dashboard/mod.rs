@@ -67,6 +67,8 @@ impl Target {
 
 /// What all who look share.
 pub(crate) struct Dashboard {
+    /// Which run of the node this is.
+    run: String,
     /// One permit for each who may look.
     room: Arc<Semaphore>,
     /// Whoever looks at the shards holds it.
@@ -79,6 +81,7 @@ pub(crate) struct Dashboard {
 impl Dashboard {
     pub(crate) fn new() -> Dashboard {
         Dashboard {
+            run: observe::snapshot::new_run(),
             room: Arc::new(Semaphore::new(VIEWERS_MAX)),
             board: Arc::default(),
             looking: Mutex::default(),

@@ -98,6 +98,7 @@ pub(super) fn snapshot(context: &Context, sums: &Sums, shards: usize) -> Snapsho
     Snapshot {
         program: "node".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        run: context.dashboard.run.clone(),
         time_ms: unix_time_ms(),
         uptime_seconds: context.queries.now().as_secs_f64(),
         runtimes,

@@ -28,12 +28,8 @@ export class State {
   }
 
   take(frame) {
-    // The uptime of a node that lives never shrinks, nor do its counters. Another node has all to tell:
-    // what only looks odd in between must not cost the shards that are not told again.
-    const last = this.frame;
-    const restarted = last && frame.shards.whole && (frame.uptime_seconds < last.uptime_seconds
-      || frame.node.transactions < last.node.transactions);
-    if (restarted) this.forget();
+    // Another run of the node begins with all that it has to tell.
+    if (this.frame && frame.run !== this.frame.run) this.forget();
     this.frame = frame;
     this.takeShards(frame.shards);
     this.takeBlocks(frame.blocks ?? []);
