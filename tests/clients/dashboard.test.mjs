@@ -1,7 +1,9 @@
 // Does the dashboard show what the node does, in a real browser?
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, test } from 'node:test';
+import { WebSocket } from 'ws';
 import { PICTURES, live, openPage, picture, shows, startBrowser } from './support/browser.mjs';
 import { FakeFeed, addressOf, frame, manyShards } from './support/fake_feed.mjs';
 import { alice, freePort, freshAddress, startNode, until } from './support/node.mjs';
@@ -192,7 +194,7 @@ test('markup in names and errors stays text', async () => {
     },
     shards: { total: 1, whole: true, rows: [[addressOf(1), 'quarantined', 1, 0, 0, MARKUP]] },
     blocks: [{ shard: MARKUP, number: 1, hash: MARKUP, time: 0, gas_used: 0, count: 1, transactions: [MARKUP] }],
-    timeline: { from_us: 0, to_us: 100, workers: [{ name: MARKUP, slices: [[0, 90, MARKUP]] }], dropped: 0 },
+    timeline: { from_us: 0, to_us: 100, workers: [{ name: MARKUP, busy_us: 90, slices: [[0, 90, MARKUP]] }], dropped: 0 },
   });
   first.runtimes[0].name = MARKUP;
   first.runtimes[0].workers[0].runs = MARKUP;
@@ -250,18 +252,19 @@ test('the page comes back by itself when the node does', async () => {
 });
 
 test('a node that started anew, or whose clock was set, gives no wrong rates', async () => {
-  const at = (uptime_seconds, transactions, time_ms, blocks = []) =>
-    frame({ uptime_seconds, time_ms, blocks, node: { transactions } });
+  const at = (uptime_seconds, transactions, time_ms, blocks = [], run = 'one') =>
+    frame({ run, uptime_seconds, time_ms, blocks, node: { transactions } });
   const block = { shard: addressOf(1), number: 7, hash: addressOf(2), time: 0, gas_used: 0, count: 0, transactions: [] };
   const { feed, page, done } = await openFake(at(100, 1_000, 5_000_000, [block]));
   await shows(page, '.blocks', '#7');
   // An hour back, while three seconds went by.
   feed.push(at(103, 1_600, 1_400_000));
   await shows(page, '.throughput strong', '200');
-  feed.push(at(1, 0, 1_500_000));
+  // Another run, which was up for longer before it was looked at, and has done more.
+  feed.push(at(201, 9_000, 1_500_000, [], 'other'));
   await has(page, () => document.querySelector('.throughput strong').textContent === '0');
   await has(page, () => document.querySelectorAll('.blocks li').length === 0);
-  feed.push(at(4, 30, 1_500_000));
+  feed.push(at(204, 9_030, 1_500_000, [], 'other'));
   await has(page, () => document.querySelector('.throughput strong').textContent === '10');
   await done();
 });
@@ -276,9 +279,64 @@ test('slices are asked for only while they can be seen', async () => {
   await done();
 });
 
+test('a worker is as busy as the node says, and a picture that is held stands still', async () => {
+  const at = (second, busy_us, slices = [], dropped = 0) => frame({
+    uptime_seconds: 10 + second,
+    timeline: { from_us: second * 1e6, to_us: (second + 1) * 1e6, workers: [{ name: 'shards 0', busy_us, slices }], dropped },
+  });
+  const { feed, page, done } = await openFake(at(0, 500_000, [[0, 100, 'one']], 7));
+  const told = (wanted) => until(`the page to ask for ${wanted}`,
+    () => feed.said.filter((message) => 'timeline' in message).at(-1)?.timeline === wanted);
+  await shows(page, '.timeline p', 'Busy: shards 0 50 %. 7 slices were left out.');
+  await told(true);
+
+  const hold = '.timeline button[aria-pressed]';
+  await page.click(hold);
+  await told(false);
+  // One that was on its way.
+  feed.push(at(1, 1_000_000));
+  await feed.painted();
+  assert.match(await text(page, '.timeline p'), /^Busy: shards 0 50 %/);
+
+  await page.click(hold);
+  await told(true);
+  feed.push(at(2, 1_000_000));
+  await shows(page, '.timeline p', 'Busy: shards 0 75 %. 7 slices were left out.');
+  // Of more than can be kept, the oldest go.
+  feed.push(at(3, 1_000_000, Array.from({ length: 20_010 }, (_, number) => [3e6 + 10 * number, 5, 'many'])));
+  await shows(page, '.timeline p', 'Busy: shards 0 83 %. 18 slices were left out.');
+  await done();
+});
+
+test('who finds no place is told why, and gets one that is left', async () => {
+  const full = await startNode();
+  const others = Array.from({ length: 16 }, () => new WebSocket(`${full.url.replace('http', 'ws')}/dashboard/feed`));
+  await Promise.all(others.map((other) => once(other, 'message')));
+  const page = await openPage(browser, `${full.url}/dashboard/`, DESK);
+  await shows(page, '#status', '16 look at the dashboard already: close one of them');
+  await picture(page, 'full');
+  others[0].close();
+  await live(page);
+  await page.done();
+  for (const other of others) other.close();
+  await full.stop();
+});
+
+test('a node that takes few requests at once is asked for few at once', async () => {
+  const narrow = await startNode('--limit.batch', '3');
+  const shard = freshAddress();
+  const wallet = await openWallet(narrow, shard);
+  for (let block = 1; block <= 5; block += 1) await wallet.transfer();
+  const page = await openPage(browser, `${narrow.url}/dashboard/#/shard/${shard}`, DESK);
+  await has(page, () => document.querySelectorAll('.history tbody tr').length === 6);
+  await page.done();
+  await narrow.stop();
+});
+
 test('hashes and addresses are found', async () => {
   const shard = freshAddress();
   const { transactionHash, blockHash, blockNumber } = await (await openWallet(node, shard)).transfer();
+  const other = await (await openWallet(node, freshAddress())).transfer('0.03');
   const page = await open();
   const search = async (what) => {
     await page.keyboard.press('/');
@@ -300,6 +358,11 @@ test('hashes and addresses are found', async () => {
   await page.click('.brand');
   await search(`0x${'77'.repeat(32)}`);
   await shows(page, '.searched [role=status]', 'Nothing found; asked');
+  // On a shard's page that shard is asked first, and the others if one wants it.
+  await page.evaluate((place) => { location.hash = place; }, `#/search/${other.blockHash}@${shard}`);
+  await shows(page, '.searched [role=status]', 'Nothing found; asked 1 of');
+  await page.click('.searched button');
+  await shows(page, '.results li', 'A block');
   await search('0x12');
   assert.equal(await page.$eval('#query', (input) => input.validity.customError), true);
   await page.done();

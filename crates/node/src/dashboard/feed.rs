@@ -16,7 +16,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use jsonrpsee::server::HttpBody;
 use serde::Deserialize;
@@ -72,13 +72,10 @@ pub(crate) fn upgrade<B>(
     let Some((greeting, connection)) = greeted else {
         return text(StatusCode::BAD_REQUEST, "this is no WebSocket of version 13\n");
     };
-    let Some(place) = context.dashboard.place() else {
+    let place = context.dashboard.place();
+    if place.is_none() {
         context.metrics.refusals.note(Refusal::Dashboards, context.queries.now());
-        let why = format!("{VIEWERS_MAX} look at the dashboard already: close one of them\n");
-        let mut response = text(StatusCode::SERVICE_UNAVAILABLE, why);
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-        return response;
-    };
+    }
     let (context, held) = (context.clone(), connection.clone());
     let upgrading = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
@@ -87,9 +84,15 @@ pub(crate) fn upgrade<B>(
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         let io = TokioIo::new(upgraded);
-        let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-        let viewer = Viewer::new(&context, place);
-        show(&context, socket, viewer, &held).await;
+        let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+        let ended = match place {
+            Some(place) => show(&context, &mut socket, Viewer::new(&context, place), &held).await,
+            // Of an answer without a WebSocket a page would not see the words.
+            None => Some((CloseCode::Again, full().into())),
+        };
+        if let Some((code, why)) = ended {
+            part(socket, code, &why).await;
+        }
     });
     connection.upgrade();
     greeting.map(|()| HttpBody::empty())
@@ -98,19 +101,28 @@ pub(crate) fn upgrade<B>(
 /// Why it ends, in words for the other side; `None`: the other side knows.
 type Farewell = Option<(CloseCode, Cow<'static, str>)>;
 
+fn full() -> String {
+    format!("{VIEWERS_MAX} look at the dashboard already: close one of them")
+}
+
 /// Shows what happens, until one of the two has enough.
-async fn show(context: &Arc<Context>, mut socket: Socket, viewer: Viewer, connection: &Connection) {
-    let stopped = connection.stopped();
-    tokio::pin!(stopped);
-    let ended = tokio::select! {
+async fn show(
+    context: &Arc<Context>,
+    socket: &mut Socket,
+    viewer: Viewer,
+    connection: &Connection,
+) -> Farewell {
+    tokio::select! {
         biased;
-        () = &mut stopped => Some((CloseCode::Away, "the node is shutting down".into())),
-        ended = Show::new(context, viewer).run(&mut socket) => ended,
-    };
-    let Some((code, reason)) = ended else { return };
+        () = connection.stopped() => Some((CloseCode::Away, "the node is shutting down".into())),
+        ended = Show::new(context, viewer).run(socket) => ended,
+    }
+}
+
+/// Closes it, and says why.
+async fn part(mut socket: Socket, code: CloseCode, why: &str) {
     let farewell = async {
-        let reason = reason.as_ref().into();
-        socket.close(Some(CloseFrame { code, reason })).await?;
+        socket.close(Some(CloseFrame { code, reason: why.into() })).await?;
         // If it were closed with something unread, the other side might not see our words.
         while let Some(Ok(_)) = socket.next().await {}
         Ok::<_, Error>(())

@@ -47,6 +47,8 @@ pub(super) struct Turns {
 #[derive(Debug, Serialize)]
 struct Worker {
     name: String,
+    /// How long it had a turn, also of those that are not among the slices.
+    busy_us: u64,
     /// When it begins, how long it is, and whose turn it is.
     slices: Vec<(u64, u64, String)>,
 }
@@ -91,6 +93,7 @@ impl Turns {
                 .map(|turn| (turn.start.max(from), turn.end.min(to), turn.strand))
                 .filter(|(start, end, _)| start < end)
                 .collect();
+            let busy: Duration = shown.iter().map(|(start, end, _)| *end - *start).sum();
             if shown.len() > SLICES_MAX {
                 self.dropped += (shown.len() - SLICES_MAX) as u64;
                 shown.sort_by_key(|(start, end, _)| std::cmp::Reverse(*end - *start));
@@ -103,7 +106,8 @@ impl Turns {
                 (start, (end - start).max(1), recording.name_of(strand))
             });
             let name = format!("{runtime} {number}");
-            self.workers.push(Worker { name, slices: slices.collect() });
+            let slices = slices.collect();
+            self.workers.push(Worker { name, busy_us: micros(busy), slices });
         }
     }
 }
@@ -163,5 +167,7 @@ mod tests {
         assert_eq!((slices.len(), turns.dropped), (SLICES_MAX, 10));
         assert_eq!(slices[0].1, 11, "the ten shortest are left out");
         assert!(slices.is_sorted_by_key(|(start, ..)| *start));
+        let all: u64 = (1..=SLICES_MAX as u64 + 10).sum();
+        assert_eq!(turns.workers[0].busy_us, all, "also while it had one of those");
     }
 }

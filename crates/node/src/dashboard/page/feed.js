@@ -13,7 +13,7 @@ const HIDDEN_MS = 1_000;
 
 /** One connection at a time, for ever. */
 export class Feed {
-  /** `onFrame` takes what was sent, `onPaint` shows it, `onStatus` is told `live` or `reconnecting`. */
+  /** `onFrame` takes what was sent, `onPaint` shows it, `onStatus` is told `live`, or `reconnecting` and why. */
   constructor({ onFrame, onPaint, onStatus }) {
     Object.assign(this, { onFrame, onPaint, onStatus });
     this.attempts = 0;
@@ -36,7 +36,7 @@ export class Feed {
     this.watch();
     socket.onopen = () => { if (this.wantsTimeline) this.send({ timeline: true }); };
     socket.onmessage = ({ data }) => this.take(socket, data);
-    socket.onclose = () => { if (this.socket === socket) this.again(); };
+    socket.onclose = ({ reason }) => { if (this.socket === socket) this.again(reason); };
   }
 
   take(socket, data) {
@@ -73,11 +73,12 @@ export class Feed {
     this.silence = setTimeout(() => { this.socket.close(); this.again(); }, SILENCE_MAX_MS);
   }
 
-  again() {
+  /** The node may have said why it has closed the connection. */
+  again(why = '') {
     clearTimeout(this.silence);
     clearTimeout(this.timer);
     this.socket = { readyState: WebSocket.CLOSED };
-    this.onStatus('reconnecting');
+    this.onStatus('reconnecting', why);
     const pause = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** this.attempts);
     this.attempts += 1;
     // Many pages that lost one node do not come back in the same moment.

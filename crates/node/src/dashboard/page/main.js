@@ -28,9 +28,9 @@ let painted = null;
 const feed = new Feed({
   onFrame: (frame) => state.take(frame),
   onPaint: paint,
-  onStatus: (name) => {
+  onStatus: (name, why) => {
     status.dataset.state = name;
-    say(status, name);
+    say(status, why ? `${name}: ${why}` : name);
     document.body.classList.toggle('stale', name !== 'live');
   },
 });

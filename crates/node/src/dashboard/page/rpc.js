@@ -2,8 +2,10 @@
 //
 // All addresses are relative to the page, so that a proxy may put the node anywhere.
 
-/** So many requests may be in one batch, by the node's default. */
-const BATCH_MAX = 100;
+/** What the node says of a batch with too many requests. */
+const BATCH_TOO_BIG = -32_010;
+/** So many are in one batch: the node's default, or less where it takes less. */
+let batchMax = 100;
 let ids = 0;
 
 /** The endpoint of a shard. */
@@ -36,8 +38,14 @@ export async function askAll(url, questions) {
 /** Answers `{ result }` or `{ error }`, in the order of the questions. */
 export async function batch(url, questions) {
   const answers = [];
-  for (let from = 0; from < questions.length; from += BATCH_MAX) {
-    answers.push(...await post(url, questions.slice(from, from + BATCH_MAX)));
+  while (answers.length < questions.length) {
+    const some = questions.slice(answers.length, answers.length + batchMax);
+    const said = await post(url, some);
+    if (some.length > 1 && said[0].error?.code === BATCH_TOO_BIG) {
+      batchMax = Math.min(batchMax, Math.ceil(some.length / 2));
+    } else {
+      answers.push(...said);
+    }
   }
   return answers;
 }

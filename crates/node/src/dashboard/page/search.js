@@ -43,9 +43,9 @@ function known(state, text) {
   return null;
 }
 
-/** The page of a search: `what`, or `what@shard`, which asks that shard only. */
+/** The page of a search: `what`, or `what@shard`, which asks that shard first, and the others if one wants it. */
 export function search({ state }, query) {
-  const [what, only] = query.split('@');
+  const [what, first] = query.split('@');
   const progress = el('p.muted', { role: 'status' }, 'Asking …');
   const results = el('ul.results');
   const more = el('button', { type: 'button', hidden: true, onclick: () => go() }, 'Ask more shards');
@@ -58,9 +58,9 @@ export function search({ state }, query) {
     results.append(el('li', {}, el('a', { href }, text), ' in shard ', hash(address, `#/shard/${address}`)));
   };
 
-  async function go() {
+  async function go(most = SHARDS_MAX) {
     more.hidden = true;
-    const end = Math.min(shards.length, asked + SHARDS_MAX);
+    const end = Math.min(shards.length, asked + most);
     try {
       while (asked < end && !left && !(found && isHash(what))) {
         const some = shards.slice(asked, Math.min(end, asked + STEP));
@@ -75,13 +75,14 @@ export function search({ state }, query) {
     }
     const rest = shards.length - asked;
     more.hidden = rest === 0 || (found > 0 && isHash(what));
-    const where = `asked ${count(asked)} of ${plural(shards.length, 'shard')}${rest ? ', those that did something lately first' : ''}`;
+    const where = `asked ${count(asked)} of ${plural(shards.length, 'shard')}${rest && asked > 1 ? ', those that did something lately first' : ''}`;
     say(progress, found ? `${plural(found, 'result')}; ${where}.` : `Nothing found; ${where}.`);
   }
 
   function start() {
     if (shards || !state.frame) return;
-    shards = only ? [only] : busiest(state);
+    shards = busiest(state);
+    if (first) shards = [first, ...shards.filter((shard) => shard !== first)];
     if (isAddress(what)) {
       const is = state.shards.has(what) ? 'The shard of this name' : 'A shard of this name, which is not there yet';
       results.append(el('li', {}, el('a', { href: `#/shard/${what}` }, is)));
@@ -89,7 +90,7 @@ export function search({ state }, query) {
       say(progress, 'This is neither an address (40 hexadecimal digits after 0x) nor a hash (64).');
       return;
     }
-    go();
+    go(first ? 1 : SHARDS_MAX);
   }
 
   return { title: 'Search', element, update: start, leave: () => { left = true; } };

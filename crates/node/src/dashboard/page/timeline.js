@@ -22,7 +22,7 @@ export function timeline(state, feed) {
   const tip = el('div.tip', { hidden: true });
   const summary = el('p.muted.small', { id: 'timeline-summary' }, 'Waiting for the first slices.');
   const span = el('span.small.muted');
-  const hold = el('button.quiet', { type: 'button', onclick: () => { held = !held; label(); draw(); } });
+  const hold = el('button.quiet', { type: 'button', onclick: () => { held = !held; want(); label(); draw(); } });
   const zoom = (step) => { at = Math.min(SPANS.length - 1, Math.max(0, at + step)); label(); draw(); };
   const out = el('button.quiet', { type: 'button', 'aria-label': 'Show more time', onclick: () => zoom(1) }, '−');
   const into = el('button.quiet', { type: 'button', 'aria-label': 'Show less time', onclick: () => zoom(-1) }, '+');
@@ -31,7 +31,7 @@ export function timeline(state, feed) {
   // Several may have come together: the last one is how it is now.
   const visible = new IntersectionObserver((entries) => { seen = entries.at(-1).isIntersecting; want(); });
   let seen = false;
-  const want = () => feed.timeline(seen && !document.hidden);
+  const want = () => feed.timeline(seen && !held && !document.hidden);
   const again = () => { colours = null; draw(); };
   visible.observe(canvas);
   document.addEventListener('visibilitychange', want);
@@ -47,20 +47,21 @@ export function timeline(state, feed) {
     into.disabled = at === 0;
   }
 
-  function take({ to_us, workers, dropped: lost }) {
+  function take({ from_us, to_us, workers, dropped: lost }) {
     // A recorder that begins anew begins its time anew.
     if (to_us < newest) tracks.clear();
     newest = to_us;
     dropped += lost;
-    for (const { name, slices } of workers) {
-      if (!tracks.has(name)) tracks.set(name, []);
-      const track = tracks.get(name);
-      for (const slice of slices) track.push(slice);
-      // Nobody can go back further, but whoever holds the picture still looks at what was then.
-      const oldest = (held ? end : newest) - SPANS.at(-1) * 1e6;
-      const kept = track.findIndex(([from, length]) => from + length >= oldest);
-      const gone = Math.max(kept < 0 ? track.length : kept, track.length - SLICES_MAX);
-      if (gone > 0) track.splice(0, gone);
+    // Nobody can go back further.
+    const oldest = newest - SPANS.at(-1) * 1e6;
+    for (const { name, busy_us, slices: fresh } of workers) {
+      if (!tracks.has(name)) tracks.set(name, { slices: [], windows: [] });
+      const { slices, windows } = tracks.get(name);
+      for (const slice of fresh) slices.push(slice);
+      windows.push([from_us, to_us - from_us, busy_us]);
+      for (const list of [slices, windows]) forget(list, oldest);
+      const many = slices.splice(0, Math.max(0, slices.length - SLICES_MAX));
+      dropped += many.length;
     }
   }
 
@@ -68,11 +69,14 @@ export function timeline(state, feed) {
     if (state.restarts !== restarts) {
       restarts = state.restarts;
       tracks.clear();
-      [newest, dropped] = [0, 0];
+      [newest, end, dropped] = [0, 0, 0];
+      draw();
     }
-    if (news) take(news);
-    if (!held) end = newest;
-    if (news) draw();
+    // Whoever holds the picture looks at what was then.
+    if (!news || held) return;
+    take(news);
+    end = newest;
+    draw();
   }
 
   function draw() {
@@ -93,16 +97,22 @@ export function timeline(state, feed) {
     const view = { context, colours, start: end - window_us, perPixel: window_us / (width - LABEL), width, tall };
     axis(view, height);
     let row = 0;
-    for (const [name, track] of tracks) drawLane(view, name, track, row++);
+    for (const [name, { slices }] of tracks) drawLane(view, name, slices, row++);
     describe(view);
   }
 
   function describe({ start }) {
-    const busy = [...tracks].map(([name, track]) => {
-      const used = track.reduce((sum, [from, length]) => sum + overlap(from, length, start, end), 0);
-      return `${name} ${Math.min(100, Math.round(100 * used / (end - start)))} %`;
+    // Of the time that the node has told of: there are turns that are too short to be sent.
+    const busy = [...tracks].map(([name, { windows }]) => {
+      let [known, used] = [0, 0];
+      for (const [from, length, busy_us] of windows) {
+        const shown = overlap(from, length, start, end);
+        known += shown;
+        used += busy_us * shown / Math.max(1, length);
+      }
+      return `${name} ${known ? Math.min(100, Math.round(100 * used / known)) : 0} %`;
     });
-    const left = dropped ? ` ${count(dropped)} short slices were left out.` : '';
+    const left = dropped ? ` ${count(dropped)} slices were left out.` : '';
     say(summary, busy.length ? `Busy: ${busy.join(', ')}.${left}` : 'Waiting for the first slices.');
     canvas.setAttribute('aria-label', `Timeline of ${tracks.size} workers over ${nanoseconds(SPANS[at] * 1e9)}`);
   }
@@ -114,7 +124,7 @@ export function timeline(state, feed) {
     const perPixel = SPANS[at] * 1e6 / (width - LABEL);
     const time = end - SPANS[at] * 1e6 + (x - LABEL) * perPixel;
     // What is thinner than the pointer can still be pointed at.
-    const found = x >= LABEL && track?.findLast(([from, length]) => from <= time + perPixel && from + length >= time - perPixel);
+    const found = x >= LABEL && track?.slices.findLast(([from, length]) => from <= time + perPixel && from + length >= time - perPixel);
     tip.hidden = !found;
     if (!found) return;
     say(tip, `${found[2]}, ${nanoseconds(found[1] * 1000)} on ${name}`);
@@ -215,6 +225,12 @@ function colourOf(name) {
   let sum = 0;
   for (let at = 0; at < name.length; at += 1) sum = (sum * 31 + name.charCodeAt(at)) | 0;
   return Math.abs(sum) % COLOURS;
+}
+
+/** Takes away what was over before then, in a list that is in the order of time. */
+function forget(list, oldest) {
+  const kept = list.findIndex(([from, length]) => from + length >= oldest);
+  list.splice(0, kept < 0 ? list.length : kept);
 }
 
 const overlap = (from, length, start, end) =>
