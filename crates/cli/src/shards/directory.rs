@@ -38,8 +38,8 @@ pub(crate) struct CheckedShards {
     pub(crate) records: u64,
 }
 
-/// Its store, if it is one and nobody has it open.
-fn store(settings: &Settings) -> Result<DiskStore, String> {
+/// Its store, if it is one and nobody has it open. Whether what is behind damage is cut off.
+fn store(settings: &Settings, cut_damaged: bool) -> Result<DiskStore, String> {
     let Storage::Directory(path) = &settings.storage else {
         return Err("shards in memory are gone when the node ends: give --data-dir".to_owned());
     };
@@ -47,8 +47,8 @@ fn store(settings: &Settings) -> Result<DiskStore, String> {
     if !is_store(path) {
         return Err(format!("{shown} is no data directory of a node"));
     }
-    let opened =
-        OsDisk::open(path).and_then(|disk| DiskStore::open(Arc::new(disk), Options::default()));
+    let options = Options { cut_damaged, ..Options::default() };
+    let opened = OsDisk::open(path).and_then(|disk| DiskStore::open(Arc::new(disk), options));
     opened.map_err(|why| match why {
         StoreError::Locked(_) => {
             format!("a node has {shown} open: ask it with --url, or end it first")
@@ -64,7 +64,7 @@ fn is_store(path: &Path) -> bool {
 
 impl Opened {
     pub(crate) fn open(settings: &Settings) -> Result<Opened, String> {
-        Opened::over(Arc::new(store(settings)?), settings)
+        Opened::over(Arc::new(store(settings, false)?), settings)
     }
 
     fn over(store: Arc<dyn Store>, settings: &Settings) -> Result<Opened, String> {
@@ -102,11 +102,11 @@ impl Opened {
 }
 
 /// Reads everything: each record, each page of the tables, and each block that is kept, which must
-/// follow the one before it.
+/// follow the one before it. Changes nothing of it, unless what is behind damage is to be cut off.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is told to whoever waits for it")]
-pub(crate) fn check(settings: &Settings) -> Result<CheckedShards, String> {
+pub(crate) fn check(settings: &Settings, cut_damaged: bool) -> Result<CheckedShards, String> {
     let begun = Instant::now();
-    let mut store = store(settings)?;
+    let mut store = store(settings, cut_damaged)?;
     let checked = store.check().map_err(|why| why.to_string())?;
     let opened = Opened::over(Arc::new(store), settings)?;
     let all = opened.shards.all();

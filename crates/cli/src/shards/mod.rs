@@ -40,7 +40,7 @@ fn execute(options: &Options) -> Result<(), (u8, String)> {
             let node = remote::Remote::new(&url).map_err(failed)?;
             report::show(&node.status(*address).map_err(failed)?, options.json())
         }
-        (Action::Check(_), Place::Node(_)) => {
+        (Action::Check { .. }, Place::Node(_)) => {
             let why = "a running node keeps its data in order itself: check a data directory \
                        (--data-dir) when no node has it open, and see /ready of a node that runs";
             return Err((USAGE, why.to_owned()));
@@ -53,8 +53,8 @@ fn execute(options: &Options) -> Result<(), (u8, String)> {
             let opened = directory::Opened::open(&settings).map_err(failed)?;
             report::show(&opened.status(*address).map_err(failed)?, options.json())
         }
-        (Action::Check(_), Place::Directory(settings)) => {
-            report::check(&directory::check(&settings).map_err(failed)?, options.json())
+        (Action::Check { cut, .. }, Place::Directory(settings)) => {
+            report::check(&directory::check(&settings, *cut).map_err(failed)?, options.json())
         }
     };
     match io::stdout().write_all(text.as_bytes()) {

@@ -33,7 +33,13 @@ pub(crate) enum Action {
         place: Where,
     },
     /// Read everything in a data directory, and say whether it is in order
-    Check(Where),
+    Check {
+        #[command(flatten)]
+        place: Where,
+        /// Where a log is damaged, give up all that is behind the damage: make a copy before
+        #[arg(long, conflicts_with = "url")]
+        cut: bool,
+    },
 }
 
 /// Where the shards are.
@@ -63,7 +69,7 @@ pub(crate) enum Place {
 impl Options {
     fn place_options(&self) -> &Where {
         match &self.action {
-            Action::List(place) | Action::Check(place) | Action::Show { place, .. } => place,
+            Action::List(place) | Action::Check { place, .. } | Action::Show { place, .. } => place,
         }
     }
 

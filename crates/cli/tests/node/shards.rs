@@ -89,6 +89,32 @@ fn a_directory_whose_old_blocks_are_pruned_is_in_order() {
 }
 
 #[test]
+fn a_damaged_log_is_told_and_left_alone_until_the_loss_is_accepted() {
+    let data = place("damaged");
+    let log = data.join("log-1");
+    let data = data.to_str().unwrap();
+    let node = Running::start(&["--data-dir", data]);
+    for nonce in 0..4 {
+        let raw = transfer(&signer(0), SHARD, nonce);
+        node.result(&path(SHARD), "eth_sendRawTransactionSync", json!([raw, PATIENCE]));
+    }
+    node.send("-TERM");
+    let (code, said) = node.end();
+    assert_eq!(code, Some(0), "{said}");
+    let mut bytes = std::fs::read(&log).unwrap();
+    // In the first record of the log.
+    bytes[4_096 + 20] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    for action in ["check", "list", "check"] {
+        refused(&[action, "--data-dir", data], 1, "check --cut");
+        assert!(std::fs::read(&log).unwrap() == bytes, "{action} has changed the log");
+    }
+    let checked = told(&["check", "--cut", "--data-dir", data]);
+    assert!(checked.starts_with("in order: 0 shards, "), "{checked}");
+    assert_eq!(told(&["check", "--data-dir", data]), checked);
+}
+
+#[test]
 fn where_there_are_no_shards_it_is_said() {
     let empty = place("no-shards");
     let empty = empty.to_str().unwrap();

@@ -39,13 +39,16 @@ pub struct Options {
     /// A number that strangers do not know; used when a store is made. Without it, someone who
     /// sends bytes that look like records could have them read as such after a crash.
     pub salt: u64,
+    /// Whether records that were synced and can not be read any more, since the log was damaged, are
+    /// cut off with all that is behind them. Otherwise such a store is not opened.
+    pub cut_damaged: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         // The standard library draws the keys of its maps from the system's randomness.
         let salt = RandomState::new().hash_one(0);
-        Options { cache_bytes: 256 << 20, log_step_bytes: 4 << 20, salt }
+        Options { cache_bytes: 256 << 20, log_step_bytes: 4 << 20, salt, cut_damaged: false }
     }
 }
 
@@ -104,12 +107,6 @@ impl DiskStore {
             folded: AtomicU64::new(folded.0),
             unreadable: AtomicBool::new(false),
         })
-    }
-
-    /// Bytes behind the last record when the log was opened: torn records, room that was not used
-    /// yet, or what an earlier epoch had left.
-    pub fn ignored_bytes(&self) -> u64 {
-        self.log().ignored()
     }
 
     /// The log, unless the store has failed.

@@ -6,7 +6,7 @@ use alloy_primitives::U256;
 use kernel::{Discipline, Runtime};
 use shard::{
     Shards,
-    disk::SimDisk,
+    disk::{OsDisk, SimDisk},
     shard::TransactionStatus,
     shards::{OpenError, SubmitError},
     store::{DiskStore, Options, StoreError},
@@ -40,15 +40,39 @@ fn a_file_of_somebody_else_is_refused_by_name_and_left_alone() {
 fn a_damaged_record_that_was_acknowledged_is_told_and_never_silently_dropped() {
     let runtime = Runtime::new().unwrap();
     let directory = used("damaged");
-    let logs = ["log-0", "log-1"].map(|name| directory.0.join(name));
-    let log = logs.iter().find(|log| log.exists()).unwrap();
-    let mut bytes = fs::read(log).unwrap();
-    // In the middle of the records that were synced.
-    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-    bytes[end / 2] ^= 0x40;
-    fs::write(log, bytes).unwrap();
-    let error = open(&runtime, &directory).expect_err("a record is damaged");
-    assert!(matches!(error, OpenError::Store(StoreError::Corrupt(_))), "{error}");
+    // Epoch 1: nothing was folded.
+    let log = directory.0.join("log-1");
+    let mut bytes = fs::read(&log).unwrap();
+    // In the middle of the records that were synced, which begin behind the header's page.
+    let (begin, end) = (4_096, bytes.iter().rposition(|byte| *byte != 0).unwrap());
+    assert!(end > begin + 1_000, "there are no records");
+    bytes[begin + (end - begin) / 2] ^= 0x40;
+    fs::write(&log, &bytes).unwrap();
+    for _ in 0..2 {
+        let error = open(&runtime, &directory).expect_err("a record is damaged");
+        assert!(matches!(error, OpenError::Store(StoreError::Corrupt(_))), "{error}");
+        assert!(error.to_string().contains(log.to_str().unwrap()), "{error}");
+        assert!(fs::read(&log).unwrap() == bytes, "the log was changed");
+    }
+}
+
+#[test]
+fn who_accepts_the_loss_keeps_what_is_before_the_damage() {
+    let runtime = Runtime::new().unwrap();
+    let directory = used("accepted");
+    let log = directory.0.join("log-1");
+    let mut bytes = fs::read(&log).unwrap();
+    let (begin, end) = (4_096, bytes.iter().rposition(|byte| *byte != 0).unwrap());
+    bytes[begin + (end - begin) / 2] ^= 0x40;
+    fs::write(&log, &bytes).unwrap();
+    let disk = OsDisk::open(&directory.0).unwrap();
+    let options = Options { cut_damaged: true, ..Options::default() };
+    drop(DiskStore::open(Arc::new(disk), options).unwrap());
+    let shards = open(&runtime, &directory).unwrap();
+    let one = shards.get(shard(1)).unwrap();
+    let tip = one.tip().number();
+    assert!(tip >= 1, "what was before the damage is lost");
+    assert!(one.next_nonce(account(0)).unwrap() < 20, "what was damaged was read");
 }
 
 #[test]

@@ -7,26 +7,33 @@
 //!   +-------+---------+------+-------+--------------+------+--------+---------+--------+--------
 //!
 //!   record:   len (4), crc 32 (4), payload (len, not 0)
+//!   mark:     all ones (4), crc 32 (4), synced (8), salt (8)
 //! ```
 //!
-//! Numbers are little-endian. A record's checksum is over salt, epoch, the offset of the record in
-//! its file, len and payload:
+//! Numbers are little-endian. A mark says up to where the epoch was synced when it was written. The
+//! checksum of either is over salt, epoch, its offset in the file, the first four bytes and what is
+//! behind the eight:
 //!
 //! 1. A record of one epoch never verifies in another. The two would differ in the epoch alone,
 //!    and a CRC-32 finds each difference that lies within 32 bits in a row.
 //! 2. Bytes that a stranger has sent, and that lie in the payload of an old record where a log
 //!    happens to end, do not verify: the salt is drawn when the store is made and told to nobody.
 //! 3. Zeros are no record: len is not 0.
+//! 4. A mark is also found where it is not known what is before it, at any offset. It holds the salt:
+//!    nobody can send bytes that happen to be one.
 
 use crate::store::{Epoch, StoreError};
 
 pub(super) const MAGIC: [u8; 8] = *b"SHIFTLOG";
-/// Of the log's layout.
-pub(super) const VERSION: u32 = 1;
+/// Of the log's layout. Version 1 had no marks, and would take one for the end.
+pub(super) const VERSION: u32 = 2;
 /// Where the first record is: the header's page is not written again with records.
 pub(super) const FIRST: u64 = 4096;
 pub(super) const HEADER_LEN: usize = 44;
 pub(super) const HEAD_LEN: usize = 8;
+/// What a mark has where a record has its length.
+pub(super) const MARK: u32 = u32::MAX;
+pub(super) const MARK_LEN: usize = HEAD_LEN + 16;
 /// The longest payload.
 pub(crate) const RECORD_BYTES_MAX: u64 = 1 << 30;
 
@@ -81,21 +88,30 @@ impl Header {
 
 /// Computes the checksums of one epoch.
 #[derive(Clone, Debug)]
-pub(super) struct Checksum(crc32fast::Hasher);
+pub(super) struct Checksum {
+    /// After salt and epoch.
+    hasher: crc32fast::Hasher,
+    salt: u64,
+}
 
 impl Checksum {
     pub(super) fn new(header: &Header) -> Checksum {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&header.salt.to_le_bytes());
         hasher.update(&header.epoch.0.to_le_bytes());
-        Checksum(hasher)
+        Checksum { hasher, salt: header.salt }
     }
 
+    /// Of a record.
     pub(super) fn of(&self, at: u64, payload: &[u8]) -> u32 {
+        self.of_either(at, payload.len() as u32, payload)
+    }
+
+    fn of_either(&self, at: u64, first: u32, payload: &[u8]) -> u32 {
         let mut place = [0; 12];
         place[..8].copy_from_slice(&at.to_le_bytes());
-        place[8..].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-        let mut hasher = self.0.clone();
+        place[8..].copy_from_slice(&first.to_le_bytes());
+        let mut hasher = self.hasher.clone();
         hasher.update(&place);
         hasher.update(payload);
         hasher.finalize()
@@ -106,6 +122,27 @@ impl Checksum {
         into.extend_from_slice(&(payload.len() as u32).to_le_bytes());
         into.extend_from_slice(&self.of(at, payload).to_le_bytes());
         into.extend_from_slice(payload);
+    }
+
+    /// Appends a mark that will be at offset `at` of its file.
+    pub(super) fn encode_mark(&self, at: u64, synced: u64, into: &mut Vec<u8>) {
+        let mut payload = [0; MARK_LEN - HEAD_LEN];
+        payload[..8].copy_from_slice(&synced.to_le_bytes());
+        payload[8..].copy_from_slice(&self.salt.to_le_bytes());
+        into.extend_from_slice(&MARK.to_le_bytes());
+        into.extend_from_slice(&self.of_either(at, MARK, &payload).to_le_bytes());
+        into.extend_from_slice(&payload);
+    }
+
+    /// Up to where the epoch was synced, if these bytes are a mark of it at this offset.
+    pub(super) fn mark(&self, at: u64, bytes: &[u8; MARK_LEN]) -> Option<u64> {
+        let (head, payload) = bytes.split_at(HEAD_LEN);
+        let (synced, salt) = (u64_at(payload, 0), u64_at(payload, 8));
+        // The salt first: strangers may send many bytes that look like marks.
+        let verifies = u32_at(head, 0) == MARK
+            && salt == self.salt
+            && self.of_either(at, MARK, payload) == u32_at(head, 4);
+        (verifies && synced <= at).then_some(synced)
     }
 }
 
@@ -163,6 +200,23 @@ mod tests {
         bytes[40..].copy_from_slice(&crc.to_le_bytes());
         let newer = StoreError::Newer { found: VERSION + 1, known: VERSION };
         assert_eq!(decode(&bytes), Err(newer));
+    }
+
+    #[test]
+    fn a_mark_reads_as_it_was_written_and_not_with_any_bit_flipped_or_anywhere_else() {
+        let checksum = Checksum::new(&HEADER);
+        let mut bytes = Vec::new();
+        checksum.encode_mark(9_000, 8_000, &mut bytes);
+        let mark: [u8; MARK_LEN] = bytes.try_into().expect("it is as long as a mark");
+        assert_eq!(checksum.mark(9_000, &mark), Some(8_000));
+        assert_eq!(checksum.mark(9_001, &mark), None);
+        let next = Checksum::new(&Header { epoch: Epoch(9), ..HEADER });
+        assert_eq!(next.mark(9_000, &mark), None, "it is of an earlier epoch");
+        for bit in 0..MARK_LEN * 8 {
+            let mut damaged = mark;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(checksum.mark(9_000, &damaged), None, "bit {bit}");
+        }
     }
 
     #[test]

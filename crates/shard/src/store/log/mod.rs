@@ -29,8 +29,14 @@
 //! 6. What opening has read of the current epoch is written again and synced before anything is
 //!    appended. A process that died after a failed sync leaves what the system shows and will not
 //!    write: records behind it would be records behind a gap.
+//! 7. What was synced is not cut unless somebody asks for that. An append that finds more synced than
+//!    the last mark says begins with a mark. What a mark says was true when it was written and stays
+//!    so (1), whatever becomes of the append that it is part of. So a mark that is found behind the
+//!    end and says that more was synced tells damage from a crash, which tears only what was not.
+//!    Damage in the last append is not told from a torn one: no later one says that it was synced.
 
 mod format;
+mod marks;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -61,11 +67,11 @@ pub(super) struct Log {
     before: Option<Span>,
     /// Of the current epoch, where that ends which is on disk for sure.
     synced: u64,
+    /// Of the current epoch, what its last mark says (7).
+    marked: u64,
     /// How long the current file is.
     allocated: u64,
     failed: bool,
-    /// Bytes behind the last record when the log was opened.
-    ignored: u64,
     checksum: Checksum,
     /// What is written next; kept for its memory.
     buffer: Vec<u8>,
@@ -103,18 +109,18 @@ impl Log {
             current: Span { epoch: folded.next(), end: FIRST },
             before: None,
             synced: FIRST,
+            marked: FIRST,
             allocated: FIRST,
             failed: false,
-            ignored: 0,
             checksum: Checksum::new(&header),
             buffer: Vec::new(),
         };
-        log.find(folded)?;
+        log.find(folded, options.cut_damaged)?;
         Ok(log)
     }
 
     /// Finds out from the headers which epochs there are, and from the records where they end.
-    fn find(&mut self, folded: Epoch) -> Result<(), StoreError> {
+    fn find(&mut self, folded: Epoch, cut_damaged: bool) -> Result<(), StoreError> {
         let headers = [self.header(0)?, self.header(1)?];
         let is_unused = |header: Option<Header>| header.is_none_or(|h| h.epoch == Epoch::NONE);
         if folded == Epoch::NONE && headers.into_iter().all(is_unused) {
@@ -142,7 +148,9 @@ impl Log {
             self.before = Some(Span { epoch: before.epoch, end: synced });
         }
         self.current = Span { epoch: header.epoch, end: self.end_of(&header)? };
-        self.ignored = self.len(header.epoch)?.saturating_sub(self.current.end);
+        if !cut_damaged {
+            self.refuse_damaged(&header)?;
+        }
         self.write_again(&header)?;
         self.cut()
     }
@@ -204,7 +212,8 @@ impl Log {
             self.current.end = self.synced;
         }
         cut?;
-        self.synced = end;
+        // The last mark may have been behind the end.
+        (self.synced, self.marked) = (end, FIRST);
         if self.before.is_none() {
             let before = Epoch(epoch.0 - 1);
             let header = Header { epoch: before, previous_end: FIRST, salt: self.salt };
@@ -228,7 +237,7 @@ impl Log {
         }
         file.sync().map_err(io)?;
         self.current = Span { epoch: header.epoch, end: FIRST };
-        (self.synced, self.allocated) = (FIRST, len);
+        (self.synced, self.marked, self.allocated) = (FIRST, FIRST, len);
         self.checksum = Checksum::new(header);
         Ok(())
     }
@@ -237,6 +246,10 @@ impl Log {
         self.check()?;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
+        let synced = self.synced;
+        if synced > self.marked {
+            self.checksum.encode_mark(self.current.end, synced, &mut buffer);
+        }
         for record in records {
             assert!(!record.is_empty(), "a record has at least one byte");
             let bytes = record.len() as u64;
@@ -250,6 +263,7 @@ impl Log {
         buffer.shrink_to(BUFFER_KEPT);
         self.buffer = buffer;
         written?;
+        self.marked = synced;
         if sync { self.sync() } else { Ok(()) }
     }
 
@@ -326,12 +340,6 @@ impl Log {
     /// Bytes of records, with their heads, that were not folded.
     pub(super) fn bytes(&self) -> u64 {
         self.before.into_iter().chain([self.current]).map(|span| span.end - FIRST).sum()
-    }
-
-    /// Bytes behind the last record when the log was opened: torn records, room that was not used
-    /// yet, or what an earlier epoch had left.
-    pub(super) fn ignored(&self) -> u64 {
-        self.ignored
     }
 
     fn chunk(&self) -> usize {

@@ -3,7 +3,7 @@
 use super::{
     super::{Replayed, StoreError},
     Checksum, FIRST, HEAD_LEN, Header, Log, RECORD_BYTES_MAX,
-    format::Head,
+    format::{Head, MARK, MARK_LEN},
     index,
 };
 use crate::disk::File;
@@ -45,6 +45,15 @@ impl Log {
             let io = |error| StoreError::io("reading the log", self.path(header.epoch), &error);
             let Some(head) = window.read(at, HEAD_LEN).map_err(io)? else { return Ok(at) };
             let head = Head::decode(head.try_into().expect("it is as long as a head"));
+            if head.len == MARK {
+                let Some(mark) = window.read(at, MARK_LEN).map_err(io)? else { return Ok(at) };
+                let mark = mark.first_chunk().expect("it is as long as a mark");
+                if checksum.mark(at, mark).is_none() {
+                    return Ok(at);
+                }
+                at += MARK_LEN as u64;
+                continue;
+            }
             let is_possible = head.len != 0 && u64::from(head.len) <= RECORD_BYTES_MAX;
             let from = at + HEAD_LEN as u64;
             // The length is not trusted: nothing is allocated for more than the file holds.

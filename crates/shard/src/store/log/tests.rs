@@ -4,9 +4,12 @@ use super::*;
 use crate::disk::{Fails, SimDisk, Unsynced};
 
 fn open(disk: &SimDisk, folded: u64) -> Log {
-    let options = Options { log_step_bytes: 2_000, salt: 9, ..Options::default() };
-    let disk = Arc::new(disk.clone()) as Arc<dyn Disk>;
-    Log::open(disk, Epoch(folded), &options).expect("nothing is wrong")
+    try_open(disk, folded, false).expect("nothing is wrong")
+}
+
+fn try_open(disk: &SimDisk, folded: u64, cut_damaged: bool) -> Result<Log, StoreError> {
+    let options = Options { log_step_bytes: 2_000, salt: 9, cut_damaged, ..Options::default() };
+    Log::open(Arc::new(disk.clone()) as Arc<dyn Disk>, Epoch(folded), &options)
 }
 
 fn records(log: &Log) -> Vec<Vec<u8>> {
@@ -99,16 +102,6 @@ fn a_failed_write_keeps_what_was_acknowledged_without_a_sync() {
 }
 
 #[test]
-fn opening_says_how_many_bytes_were_ignored() {
-    let disk = SimDisk::new(1);
-    let mut log = open(&disk, 0);
-    log.append(&[b"first"], true).expect("the disk is healthy");
-    let end = log.current().end;
-    assert_eq!(open(&disk, 0).ignored(), 6_000 - end, "room that was not used yet");
-    assert_eq!(open(&disk, 0).ignored(), 0, "it was cut");
-}
-
-#[test]
 fn records_longer_than_what_is_read_at_a_time_are_found() {
     let disk = SimDisk::new(1);
     let mut log = open(&disk, 0);
@@ -166,4 +159,95 @@ fn opening_again_fails_to_sync_then_succeeds_and_no_record_is_behind_a_gap() {
         let found = records(&open(&disk.crash(Unsynced::Lost), 0));
         assert_eq!(found, [b"synced".as_slice(), b"after"], "{seed}");
     }
+}
+
+/// Invariant 7, for each byte of five appends: before the last one it is told and nothing is changed;
+/// there it looks like an append that a crash has torn.
+#[test]
+fn damage_before_the_last_append_is_told_and_in_the_last_one_is_cut() {
+    let disk = SimDisk::new(1);
+    let mut log = open(&disk, 0);
+    let mut last = 0;
+    for n in 1..=5 {
+        last = log.current().end;
+        let records: [&[u8]; 2] = [&[n; 30], &[0xff; 40]];
+        log.append(&records, true).expect("the disk is healthy");
+    }
+    let (end, bytes) = (log.current().end, disk.read("log-1").expect("it is there"));
+    assert_eq!(records(&open(&disk.crash(Unsynced::Lost), 0)).len(), 10, "marks are no records");
+    for at in FIRST..end {
+        let mut damaged = bytes.clone();
+        damaged[at as usize] ^= 0x10;
+        let disk = disk.crash(Unsynced::Lost);
+        disk.put("log-1", damaged.clone());
+        match try_open(&disk, 0, false) {
+            Ok(log) => {
+                assert!(at >= last, "byte {at} was acknowledged, and what is behind it was cut");
+                assert!(records(&log).len() >= 8, "byte {at}: what is before it was cut");
+            }
+            Err(StoreError::Corrupt(what)) => {
+                assert!(at < last, "byte {at} may be torn: {what}");
+                assert!(what.contains("log-1") && what.contains("--cut"), "{what}");
+                assert_eq!(disk.read("log-1"), Some(damaged), "byte {at}: the file was changed");
+                let log = try_open(&disk, 0, true).expect("the loss is accepted");
+                let left = records(&log).len();
+                assert!(left < 8, "byte {at}");
+                drop(log);
+                assert_eq!(records(&open(&disk, 0)).len(), left, "it was cut once and for all");
+            }
+            Err(other) => panic!("byte {at}: {other}"),
+        }
+    }
+}
+
+/// Marks of the epoch before the last are behind the end, at the places where they were written.
+#[test]
+fn marks_that_an_earlier_epoch_left_say_nothing() {
+    let disk = SimDisk::new(1);
+    let mut log = open(&disk, 0);
+    for n in 1..=9 {
+        log.append(&[&[n; 50]], true).expect("the disk is healthy");
+    }
+    for folded in 1..3 {
+        log.rotate().expect("the disk is healthy");
+        log.forget(Epoch(folded));
+    }
+    log.append(&[&[10; 50]], true).expect("the disk is healthy");
+    log.append(&[&[11; 50]], true).expect("the disk is healthy");
+    assert_eq!(records(&open(&disk, 2)), [[10; 50], [11; 50]]);
+}
+
+#[test]
+fn without_a_sync_there_is_no_mark_and_damage_looks_torn() {
+    let disk = SimDisk::new(1);
+    let mut log = open(&disk, 0);
+    for n in 1..=3 {
+        log.append(&[&[n; 50]], false).expect("the disk is healthy");
+    }
+    let mut bytes = disk.read("log-1").expect("it is there");
+    bytes[FIRST as usize + 70] ^= 1;
+    disk.put("log-1", bytes);
+    assert_eq!(records(&open(&disk, 0)), [[1; 50]]);
+}
+
+#[test]
+fn a_log_of_version_1_is_read_and_goes_on_with_marks() {
+    let disk = SimDisk::new(1);
+    let mut log = open(&disk, 0);
+    log.append(&[b"first", b"second"], true).expect("the disk is healthy");
+    for name in NAMES {
+        let mut bytes = disk.read(name).expect("it is there");
+        bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..40]);
+        bytes[40..44].copy_from_slice(&crc.to_le_bytes());
+        disk.put(name, bytes);
+    }
+    let mut log = open(&disk, 0);
+    log.append(&[b"third"], true).expect("the disk is healthy");
+    assert_eq!(records(&open(&disk, 0)), [b"first".as_slice(), b"second", b"third"]);
+    let mut bytes = disk.read("log-1").expect("it is there");
+    assert_eq!(bytes[8], 2, "older programs would take a mark for the end");
+    bytes[FIRST as usize + 10] ^= 1;
+    disk.put("log-1", bytes);
+    assert!(matches!(try_open(&disk, 0, false), Err(StoreError::Corrupt(_))));
 }

@@ -11,7 +11,8 @@ use crate::{
 };
 
 pub(super) fn open(disk: &SimDisk) -> Result<DiskStore, StoreError> {
-    let options = Options { cache_bytes: 1 << 20, log_step_bytes: 3_000, salt: 7 };
+    let options =
+        Options { cache_bytes: 1 << 20, log_step_bytes: 3_000, salt: 7, ..Options::default() };
     DiskStore::open(Arc::new(disk.clone()) as Arc<dyn Disk>, options)
 }
 
