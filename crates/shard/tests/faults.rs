@@ -7,11 +7,12 @@ mod common;
 
 use std::{sync::Arc, time::Duration};
 
+use alloy_consensus::{TxEip1559, TypedTransaction};
 use alloy_primitives::B256;
-use common::{config, shard, transfer};
+use common::{GWEI, account, config, shard, transfer};
 use kernel::{Discipline, Runtime, Simulation};
 use shard::{
-    Config, Shards,
+    Config, Shards, Transaction,
     disk::{Fails, SimDisk, Unsynced},
     shard::TransactionStatus,
     store::{DiskStore, Options},
@@ -167,6 +168,104 @@ fn a_full_disk_stops_acknowledging_and_with_room_again_it_goes_on() {
     let other = transfer(&config, shard(1), 0, 0);
     let accepted = shards.accept(shard(1), other.clone()).unwrap();
     assert_eq!(simulation.block_on(accepted).unwrap().unwrap(), other.hash());
+}
+
+/// One that waits for another before it is dropped while the disk fails. Whoever was told so must not
+/// find it in a block after a crash.
+fn stays_dropped(drop_it: impl FnOnce(&mut Simulation, &SimDisk, &Shards)) {
+    let (mut simulation, disk, config) = (simulation(5), SimDisk::new(5), settings());
+    let shards = open(&simulation, &disk).unwrap();
+    let waits = transfer(&config, shard(0), 0, 1);
+    let accepted = shards.accept(shard(0), waits.clone()).unwrap();
+    simulation.block_on(accepted).unwrap().unwrap();
+    drop_it(&mut simulation, &disk, &shards);
+    simulation.run_for(Duration::from_secs(60));
+    assert!(disk.has_failed(), "the drop was written at once");
+    assert_eq!(shards.store_failure(), None, "it was opened again");
+    let is_dropped = |shards: &Shards| {
+        let status = shards.get(shard(0)).unwrap().transaction_status(waits.hash()).unwrap();
+        assert!(matches!(status, Some(TransactionStatus::Dropped(_))), "{status:?}");
+    };
+    is_dropped(&shards);
+    // Whoever runs the shards calls this every minute.
+    shards.expire();
+    simulation.run_for(Duration::from_secs(1));
+
+    let shards = open(&simulation, &disk.crash(Unsynced::Lost)).unwrap();
+    is_dropped(&shards);
+    drop(shards.accept(shard(0), transfer(&config, shard(0), 0, 0)).unwrap());
+    simulation.run_for(Duration::from_secs(60));
+    is_dropped(&shards);
+    assert_eq!(shards.get(shard(0)).unwrap().next_nonce(account(0)).unwrap(), 1);
+}
+
+#[test]
+fn one_that_is_replaced_while_the_disk_fails_stays_dropped() {
+    stays_dropped(|simulation, disk, shards| {
+        let config = settings();
+        let fields = TxEip1559 {
+            chain_id: config.rules.chain_id(shard(0)),
+            nonce: 1,
+            gas_limit: 21_000,
+            max_fee_per_gas: 4 * GWEI,
+            max_priority_fee_per_gas: 2 * GWEI,
+            to: account(9).into(),
+            ..TxEip1559::default()
+        };
+        let better = Transaction::unsigned(TypedTransaction::Eip1559(fields), account(0));
+        disk.fail_after(0, Fails::Once);
+        let accepted = shards.accept(shard(0), Arc::new(better)).unwrap();
+        simulation.block_on(accepted).unwrap().unwrap_err();
+    });
+}
+
+#[test]
+fn one_that_expires_while_the_disk_fails_stays_dropped() {
+    stays_dropped(|simulation, disk, shards| {
+        simulation.run_for(2 * settings().pool.expiry);
+        disk.fail_after(0, Fails::Once);
+        assert_eq!(shards.expire(), 1);
+    });
+}
+
+/// The same without anybody who calls `expire`: the end writes what is left.
+#[test]
+fn a_drop_that_could_not_be_written_is_written_at_the_end() {
+    let (mut simulation, disk, config) = (simulation(5), SimDisk::new(5), settings());
+    let shards = open(&simulation, &disk).unwrap();
+    let waits = transfer(&config, shard(0), 0, 1);
+    let accepted = shards.accept(shard(0), waits.clone()).unwrap();
+    simulation.block_on(accepted).unwrap().unwrap();
+    simulation.run_for(2 * config.pool.expiry);
+    disk.fail_after(0, Fails::Once);
+    assert_eq!(shards.expire(), 1);
+    simulation.run_for(Duration::from_secs(60));
+    let _ = shards.close(Duration::ZERO);
+    simulation.run_for(Duration::from_secs(60));
+    let shards = open(&simulation, &disk.crash(Unsynced::Lost)).unwrap();
+    let status = shards.get(shard(0)).unwrap().transaction_status(waits.hash()).unwrap();
+    assert!(matches!(status, Some(TransactionStatus::Dropped(_))), "{status:?}");
+}
+
+#[test]
+fn nothing_expires_while_the_store_has_failed() {
+    let (mut simulation, disk, config) = (simulation(6), SimDisk::new(6), settings());
+    let shards = open(&simulation, &disk).unwrap();
+    // The first waits for one that never comes, the second for the disk.
+    let accepted = shards.accept(shard(0), transfer(&config, shard(0), 0, 1)).unwrap();
+    simulation.block_on(accepted).unwrap().unwrap();
+    let ready = transfer(&config, shard(0), 1, 0);
+    let accepted = shards.accept(shard(0), ready.clone()).unwrap();
+    disk.fail_after(0, Fails::FromThenOn);
+    let _ = simulation.block_on(accepted).unwrap();
+    simulation.run_for(2 * config.pool.expiry);
+    assert!(shards.store_failure().is_some());
+    assert_eq!(shards.expire(), 0);
+    disk.repair();
+    simulation.run_for(Duration::from_secs(60));
+    let status = shards.get(shard(0)).unwrap().transaction_status(ready.hash()).unwrap();
+    assert!(matches!(status, Some(TransactionStatus::Included(_))), "{status:?}");
+    assert_eq!(shards.expire(), 1, "the store works again, and one still waits");
 }
 
 #[test]

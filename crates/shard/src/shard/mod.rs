@@ -3,6 +3,7 @@
 mod amend;
 mod body;
 mod calls;
+mod drops;
 mod included;
 mod logs;
 mod pooled;
@@ -30,19 +31,18 @@ use kernel::{Phase, ScheduleError, Strand};
 
 use crate::{
     amend::Request,
-    commit::{
-        Refused, Submission,
-        record::{Record, ShardIndex, What},
-    },
+    commit::record::{Record, ShardIndex, What},
     events::BlockEvent,
-    execute::{DropReason, parallel::Finished},
-    pool::{self, Dropped, Pool},
+    execute::parallel::Finished,
+    pool::{self, Pool},
     shards::{UnderWay, core::Core, tickets::Ticket},
     store::{Epoch, StoreError},
     view::View,
 };
 pub(crate) use body::Batch;
 use body::ShardBody;
+use drops::Drops;
+pub(crate) use drops::Telling;
 
 pub use included::Included;
 pub use logs::{BYTES_MAX as LOG_BYTES_MAX, LogEntry, LogsError};
@@ -72,6 +72,7 @@ pub(crate) struct Inner {
     strand: ArcSwapOption<Strand>,
     /// What is in the pool and could not be written to the log.
     unwritten: Mutex<B256Set>,
+    drops: Mutex<Drops>,
     mail: Mutex<VecDeque<Mail>>,
     quarantine: Mutex<Option<String>>,
     /// Until when it waits after a failure, by the runtime's clock, and what has failed.
@@ -118,6 +119,7 @@ impl Inner {
             pool: Mutex::new(pool),
             strand: ArcSwapOption::empty(),
             unwritten: Mutex::default(),
+            drops: Mutex::default(),
             mail: Mutex::default(),
             quarantine: Mutex::default(),
             backing_off: Mutex::default(),
@@ -205,7 +207,7 @@ impl Inner {
         *lock(&self.backing_off) = until;
     }
 
-    fn backing_off(&self) -> Option<BackingOff> {
+    pub(crate) fn backing_off(&self) -> Option<BackingOff> {
         let (until, why) = lock(&self.backing_off).clone()?;
         Some(BackingOff { left: until.saturating_sub(self.core.runtime.now()), why })
     }
@@ -246,31 +248,6 @@ impl Inner {
 }
 
 impl Inner {
-    /// Changes the pool. Why it drops something is written down, and then it can be asked for.
-    ///
-    /// What happens to a transaction is submitted under the pool's lock, its acceptance too: so the
-    /// log tells it in order. One that was dropped may be accepted again, and then it counts.
-    pub(crate) fn change_pool(self: &Arc<Inner>, change: impl FnOnce(&mut Pool) -> Vec<Dropped>) {
-        let mut pool = self.pool();
-        let dropped: Vec<(B256, DropReason)> = change(&mut pool)
-            .into_iter()
-            .map(|(transaction, reason)| (transaction.hash(), reason))
-            .collect();
-        if dropped.is_empty() {
-            return;
-        }
-        let mut records = self.created_record();
-        records.extend(dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason)));
-        let inner = self.clone();
-        let done = move |result| inner.told_of_drops(result, dropped);
-        let submission = Submission { records, done: Box::new(done) };
-        let enqueued = self.core.committer.enqueue([submission]);
-        drop(pool);
-        if let Err(refused) = enqueued {
-            refused.into_iter().for_each(Refused::tell);
-        }
-    }
-
     /// The acceptance of a transaction could not be written.
     pub(crate) fn set_unwritten(&self, hash: B256) {
         let pool = self.pool();
@@ -290,24 +267,6 @@ impl Inner {
     pub(crate) fn take_unwritten(&self, pool: &Pool, hash: B256) -> bool {
         let waits = matches!(pool.status(hash), Some(pool::Status::Queued(_)));
         waits && lock(&self.unwritten).remove(&hash)
-    }
-
-    /// The reasons of drops are in the log, or could not be written.
-    pub(crate) fn told_of_drops(
-        &self,
-        result: Result<Epoch, StoreError>,
-        dropped: Vec<(B256, DropReason)>,
-    ) {
-        if result.is_ok() {
-            self.set_durable();
-        }
-        // Without a log it is still in the journal of those that wait: after a crash the pool
-        // drops it again.
-        self.view.drop_transactions(result.unwrap_or(Epoch::NONE), dropped);
-    }
-
-    pub(crate) fn drop_record(&self, hash: B256, reason: &DropReason) -> Record {
-        Record { shard: self.index, what: What::Dropped { hash, reason: reason.clone() } }
     }
 }
 

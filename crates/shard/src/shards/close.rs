@@ -100,8 +100,8 @@ impl Shards {
         // Who was in the registry's lock before us is in the list, and who comes later is refused.
         let shards = self.registry.all();
         for shard in &shards {
-            // The same for the pools.
-            drop(shard.pool());
+            // The same for the pools. What they have dropped and could not write is written now.
+            shard.change_pool(|_| Vec::new());
         }
         // One that was stopped reads no mail.
         let started: Vec<_> = shards.iter().filter(|shard| shard.is_started()).collect();

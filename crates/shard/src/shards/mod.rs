@@ -170,12 +170,20 @@ impl Shards {
 
     /// What waits for longer than the pools' limit is dropped. Returns how many. Whoever has opened
     /// the shards calls this now and then, every minute or so: nobody else does.
+    ///
+    /// Nothing is dropped that waits for us: while the store has failed, and where a shard backs off
+    /// or is quarantined.
     pub fn expire(&self) -> usize {
+        if self.store_failure().is_some() {
+            return 0;
+        }
         let now = self.core.runtime.now();
         let mut count = 0;
         for shard in self.registry.all() {
+            let stands_still = shard.quarantine().is_some() || shard.backing_off().is_some();
+            // The pool is looked at in any case: a drop may be left that could not be written.
             shard.change_pool(|pool| {
-                let expired = pool.expire(now);
+                let expired = if stands_still { Vec::new() } else { pool.expire(now) };
                 count += expired.len();
                 expired
             });

@@ -27,9 +27,8 @@ use crate::{
         record::{Record, ShardIndex, What},
     },
     events::AcceptedEvent,
-    execute::DropReason,
     pool::{Inserted, Pool, Refusal, SenderAccount},
-    shard::Inner,
+    shard::{Inner, Telling},
     store::{Epoch, StoreError},
     transaction::{Malformed, SharedTransaction, Unrecovered},
     view::{StateAt, View},
@@ -342,12 +341,11 @@ impl Inner {
             Err(Refusal::AlreadyKnown) if self.take_unwritten(pool, hash) => Inserted::default(),
             inserted => inserted.map_err(SubmitError::Refused)?,
         };
+        self.forget_drop(hash);
         let mut records = self.created_record();
         records.push(Record { shard: self.index, what: What::Accepted(transaction.clone()) });
-        let dropped = inserted.dropped(hash);
-        let dropped: Vec<(B256, DropReason)> =
-            dropped.map(|(transaction, reason)| (transaction.hash(), reason)).collect();
-        records.extend(dropped.iter().map(|(hash, reason)| self.drop_record(*hash, reason)));
+        let dropped = self.submit_drops(inserted.dropped(hash));
+        records.extend(self.drop_records(&dropped));
         Ok(Accepted { records, dropped })
     }
 }
@@ -355,7 +353,7 @@ impl Inner {
 /// What the log says of an acceptance, and which transactions have given way.
 struct Accepted {
     records: Vec<Record>,
-    dropped: Vec<(B256, DropReason)>,
+    dropped: Vec<Telling>,
 }
 
 impl Accepted {
