@@ -30,6 +30,10 @@ enum Trap {
     Fails(StoreError),
     /// All shards are dropped. Who comes again and again panics.
     Closes(Arc<Mutex<Option<Shards>>>),
+    /// Whoever appends panics, once.
+    PanicsOnAppend,
+    /// Whoever folds panics, once.
+    PanicsOnFold,
 }
 
 /// A store in memory with a trap.
@@ -44,10 +48,20 @@ impl Trapped {
     fn set(&self, trap: Option<Trap>) {
         *self.trap.lock().unwrap() = trap;
     }
+
+    /// Springs a trap that is for whoever writes.
+    fn spring(&self, is_it: fn(&Trap) -> bool) {
+        let trap = self.trap.lock().unwrap().take_if(|trap| is_it(trap));
+        if trap.is_some() {
+            self.sprung.fetch_add(1, Relaxed);
+            panic!("the floor is a trap");
+        }
+    }
 }
 
 impl Store for Trapped {
     fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
+        self.spring(|trap| matches!(trap, Trap::PanicsOnAppend));
         self.store.append(records, sync)
     }
 
@@ -72,6 +86,7 @@ impl Store for Trapped {
         epoch: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
     ) -> Result<(), StoreError> {
+        self.spring(|trap| matches!(trap, Trap::PanicsOnFold));
         self.store.fold(epoch, changes)
     }
 
@@ -88,6 +103,7 @@ impl Store for Trapped {
         let trap = self.trap.lock().unwrap().clone();
         let here = |trap: &Trap| match trap {
             Trap::PanicsAt(account) => table == Table::Accounts && key.ends_with(&account[..]),
+            Trap::PanicsOnAppend | Trap::PanicsOnFold => false,
             _ => table == Table::TrieNodes,
         };
         if let Some(trap) = trap.filter(here) {
@@ -97,6 +113,7 @@ impl Store for Trapped {
                 Trap::Closes(shards) => drop(shards.lock().unwrap().take()),
                 Trap::Panics | Trap::PanicsAt(_) => panic!("the floor is a trap"),
                 Trap::Fails(error) => return Err(error),
+                Trap::PanicsOnAppend | Trap::PanicsOnFold => unreachable!("nothing is written"),
             }
         }
         self.store.get(table, key, read)
@@ -188,6 +205,69 @@ fn a_shard_that_can_not_read_for_now_tries_until_it_can() {
     simulation.run_for(Duration::from_secs(600));
     let status = one.transaction_status(transfer(&config, shard(0), 1, 0).hash()).unwrap();
     assert!(matches!(status, Some(TransactionStatus::Included(_))), "{status:?}");
+}
+
+#[test]
+fn what_waits_in_a_shard_that_stands_still_does_not_expire() {
+    for trap in [Trap::Panics, Trap::Fails(StoreError::Failed)] {
+        let (mut simulation, shards, store, config) = caught(trap.clone());
+        simulation.run_for(2 * config.pool.expiry);
+        let one = shards.get(shard(0)).unwrap();
+        let status = one.status();
+        assert!(status.quarantine.is_some() || status.backing_off.is_some(), "{trap:?}");
+        assert_eq!((shards.expire(), status.pool_len), (0, 2), "{trap:?}");
+        store.set(None);
+        one.release();
+        simulation.run_for(Duration::from_secs(600));
+        assert_eq!(shards.included(), 2, "{trap:?}");
+    }
+}
+
+/// Those who wait are told, and all goes on.
+fn a_panic_of_the_store_is_a_failure(trap: Trap) {
+    let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+    let config = Config { checkpoint_bytes: 1, ..config() };
+    let store = Arc::new(Trapped::default());
+    let handle = simulation.handle();
+    let shards = Shards::open(&handle, config.clone(), store.clone(), 1_700_000_000).unwrap();
+    let fails = matches!(trap, Trap::PanicsOnAppend);
+    store.set(Some(trap));
+    let accepted = shards.accept(shard(0), transfer(&config, shard(0), 0, 0)).unwrap();
+    let told = simulation.block_on(accepted).expect("each is told");
+    assert_eq!(told.is_err(), fails, "{told:?}");
+    simulation.run_for(Duration::from_secs(600));
+    assert_eq!((store.sprung.load(Relaxed), shards.commit_counts().failures), (1, 1));
+    assert_eq!((shards.store_failure(), shards.included()), (None, 1));
+    let accepted = shards.accept(shard(0), transfer(&config, shard(0), 0, 1)).unwrap();
+    assert!(simulation.block_on(accepted).unwrap().is_ok());
+    simulation.run_for(Duration::from_secs(600));
+    assert_eq!(shards.included(), 2);
+    assert!(shards.commit_counts().folds > 0);
+}
+
+#[test]
+fn a_panic_while_appending_is_told_and_the_store_opened_again() {
+    a_panic_of_the_store_is_a_failure(Trap::PanicsOnAppend);
+}
+
+#[test]
+fn a_panic_while_folding_is_a_failure_and_the_fold_is_made_again() {
+    a_panic_of_the_store_is_a_failure(Trap::PanicsOnFold);
+}
+
+/// The same on threads, which must not end by it.
+#[test]
+fn threads_that_commit_outlive_a_panic_of_the_store() {
+    let runtime = Runtime::new().unwrap();
+    let (config, store) = (config(), Arc::new(Trapped::default()));
+    let shards = common::open(&runtime, &config, store.clone());
+    store.set(Some(Trap::PanicsOnAppend));
+    let accepted = shards.accept(shard(0), transfer(&config, shard(0), 0, 0)).unwrap();
+    accepted.wait().unwrap_err();
+    // It stays in the pool, and its block is written when the store was opened again.
+    common::settle(&shards, 1);
+    assert_eq!(shards.store_failure(), None);
+    assert!(shards.close(Duration::from_secs(600)).is_clean());
 }
 
 #[test]

@@ -13,7 +13,7 @@
 //! 3. At most one epoch is being folded while the next is filled. Where folding is slower than
 //!    filling, appending waits: memory is bounded.
 //! 4. After a failed append, sync or fold nothing is appended until the store was reopened; until
-//!    then each submission fails at once.
+//!    then each submission fails at once. A panic of the store is such a failure.
 //!
 //! What commits is a plain object that is driven: by a thread of its own in a real runtime, by a
 //! strand in a simulated one.
@@ -46,6 +46,7 @@ use crate::{
 use fold::Beginning;
 use prune::{Cut, Cuts, Portion};
 use record::Record;
+use reopen::caught;
 
 /// So many times the bytes of a checkpoint may be in the log while the one before is folded.
 const BEHIND_MAX: u64 = 4;
@@ -287,6 +288,10 @@ impl Commit {
 
     /// One step of committing: what has gathered is appended with one sync.
     pub(crate) fn step(&self) -> Next {
+        self.survive(Commit::try_step)
+    }
+
+    fn try_step(&self) -> Next {
         let mut state = self.state();
         let closing = state.closing;
         if state.failure.is_some() {
@@ -343,26 +348,14 @@ impl Commit {
 
     fn append(&self, batch: VecDeque<Submission>) {
         let mut bytes = mem::take(&mut *self.room());
-        let mut ends = Vec::new();
-        for submission in &batch {
-            for record in &submission.records {
-                record.encode(&mut bytes);
-                ends.push(bytes.len());
-            }
-        }
-        let mut from = 0;
-        let slices: Vec<&[u8]> =
-            ends.iter().map(|&end| &bytes[mem::replace(&mut from, end)..end]).collect();
         let sync = self.durability == Durability::Sync;
-        let begun = (self.clock)();
-        match self.store.append(&slices, sync) {
-            Ok(()) => {}
+        // After a panic the batch is still there, and those who wait for it are told.
+        let (records, took) = match caught(|| self.write(&batch, &mut bytes, sync)) {
+            Ok(written) => written,
             // Nothing was written. Whoever it is, the others need not suffer for it.
             Err(error @ StoreError::TooLong { .. }) => return self.append_apart(error, batch),
             Err(error) => return self.failed(error, batch),
-        }
-        let took = (self.clock)().saturating_sub(begun);
-        let records = slices.len() as u64;
+        };
         if bytes.capacity() <= ROOM_MAX {
             bytes.clear();
             *self.room() = bytes;
@@ -388,6 +381,29 @@ impl Commit {
         if filled >= self.checkpoint_bytes {
             self.checkpoint(filled);
         }
+    }
+
+    /// Appends the records of a batch, whose bytes are written to `bytes`. How many there are, and
+    /// how long it took.
+    fn write(
+        &self,
+        batch: &VecDeque<Submission>,
+        bytes: &mut Vec<u8>,
+        sync: bool,
+    ) -> Result<(u64, Duration), StoreError> {
+        let mut ends = Vec::new();
+        for submission in batch {
+            for record in &submission.records {
+                record.encode(bytes);
+                ends.push(bytes.len());
+            }
+        }
+        let mut from = 0;
+        let slices: Vec<&[u8]> =
+            ends.iter().map(|&end| &bytes[mem::replace(&mut from, end)..end]).collect();
+        let begun = (self.clock)();
+        self.store.append(&slices, sync)?;
+        Ok((slices.len() as u64, (self.clock)().saturating_sub(begun)))
     }
 
     /// One of them is too long for the log.
@@ -436,6 +452,10 @@ impl Commit {
 
     /// One step of folding: an epoch that is complete goes into the tables.
     pub(crate) fn fold(&self) -> Next {
+        self.survive(Commit::try_fold)
+    }
+
+    fn try_fold(&self) -> Next {
         let mut state = self.state();
         if state.closing {
             // All of it is in the log: whoever opens the store next folds it, and nobody who closes

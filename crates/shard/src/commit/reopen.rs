@@ -4,17 +4,39 @@
 //! reopened does not say that what has failed works now: so the waits grow from failure to failure,
 //! until all that was to do has worked.
 
-use std::{collections::VecDeque, mem, time::Duration};
+use std::{
+    collections::VecDeque,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use super::{Commit, Next, State, Submission, tell};
-use crate::store::StoreError;
+use crate::{shard::message, store::StoreError};
 
 /// After one failure the store is reopened at once. After the next one, of whatever, it waits for
 /// so long first; that doubles up to [`REOPEN_MAX`] until all that was to do has worked.
 pub(super) const REOPEN_FIRST: Duration = Duration::from_millis(10);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
 
+/// A panic is a failure: whoever drives the committer must not end by it.
+pub(super) fn caught<T>(f: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let what = format!("a panic: {}", message(&*panic));
+        Err(StoreError::Io { doing: "committing", what })
+    })
+}
+
 impl Commit {
+    /// A step that ends with a failure when it panics, so that the store is reopened.
+    pub(super) fn survive(&self, step: fn(&Commit) -> Next) -> Next {
+        caught(|| Ok(step(self))).unwrap_or_else(|error| {
+            self.failed(error, VecDeque::new());
+            self.notify();
+            Next::Again
+        })
+    }
+
     /// Somebody could not read: is the store still well?
     pub(super) fn doubt(&self) {
         self.state().doubted = true;
