@@ -4,13 +4,14 @@ mod common;
 
 use std::{num::NonZeroU64, sync::Arc, time::Duration};
 
+use alloy_consensus::{TxEip1559, TypedTransaction};
 use alloy_primitives::{Address, Bytes, TxKind, U256, hex};
-use alloy_rpc_types_trace::geth::{CallConfig, CallFrame};
+use alloy_rpc_types_trace::geth::{CallConfig, CallFrame, PreStateConfig};
 use common::{account, config, send, settle, shard};
 use kernel::{Discipline, Runtime, Simulation};
 use revm::primitives::hardfork::SpecId;
 use shard::{
-    Config, Position, Shards,
+    Config, Position, Shards, Transaction,
     amend::Amendment,
     config::{GenesisAccount, Traces},
     disk::{SimDisk, Unsynced},
@@ -193,6 +194,43 @@ fn blocks_from_before_it_was_turned_on_are_executed_again() {
     include(&mut simulation, &shards, &config, 1);
     let both = all(&shards);
     assert_eq!((both.len(), &both[0]), (2, &before[0]));
+}
+
+/// Whether fees are charged and signatures are asked for may change from start to start.
+#[test]
+fn a_block_is_executed_again_as_it_was_whatever_is_chosen_now() {
+    for no_fee in [false, true] {
+        let (mut simulation, disk) = (simulation(), SimDisk::new(1));
+        let mut config = settings(Traces::OnDemand);
+        config.rules.no_fee = no_fee;
+        let shards = open(&simulation, &config, &disk);
+        include(&mut simulation, &shards, &config, 0);
+        if no_fee {
+            let fields = TxEip1559 {
+                chain_id: config.rules.chain_id(shard(0)),
+                gas_limit: 21_000,
+                to: TxKind::Call(account(60)),
+                ..TxEip1559::default()
+            };
+            let free = Transaction::unsigned(TypedTransaction::Eip1559(fields), account(1));
+            let accepted = shards.accept(shard(0), Arc::new(free)).unwrap();
+            simulation.block_on(accepted).unwrap().unwrap();
+            simulation.run_for(HOUR);
+        }
+        let changed = |shards: &Shards| -> Vec<Trace> {
+            let diff = PreStateConfig { diff_mode: Some(true), ..PreStateConfig::default() };
+            let one = shards.get(shard(0)).unwrap();
+            let of = |number| {
+                one.trace(Position { number, index: 0 }, &TraceRequest::PreState(diff)).unwrap()
+            };
+            (1..=one.tip().number()).map(of).collect()
+        };
+        let before = changed(&shards);
+        config.rules.no_fee = !no_fee;
+        config.rules.no_account_validation = false;
+        let shards = open(&simulation, &config, &disk.crash(Unsynced::Lost));
+        assert_eq!(changed(&shards), before, "{no_fee}");
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What happened inside a transaction?
 //!
 //! Found out by executing its block again, on the state before it. The block says under what it
-//! was executed; the limits that decided which transactions it holds are not looked at.
+//! was executed; the limits that decided which transactions it holds are not looked at. Whether fees
+//! are charged and who may send can be chosen anew for each start, so neither is taken from the
+//! rules of today: all that is in a block could be sent, and its receipts say whether it has paid.
 
 mod budget;
 mod request;
@@ -120,18 +122,19 @@ impl Traces<'_> {
         bytes: usize,
         take: &mut dyn FnMut(Trace) -> Taken,
     ) -> Result<(), ExecuteError> {
+        let rules = &rules_of(self.rules, block);
         let context = BlockContext::of(block);
         let database = CacheDB::new(ReaderDatabase::new(self.before, &context));
         let budgeted = Budgeted::new(request, bytes);
-        let mut machine = evm::inspected(self.rules, self.chain_id, database, budgeted);
+        let mut machine = evm::inspected(rules, self.chain_id, database, budgeted);
         machine.ctx.modify_cfg(|cfg| {
             cfg.disable_block_gas_limit = true;
             cfg.tx_gas_limit_cap = Some(u64::MAX);
         });
-        let mut env = evm::block_env(self.rules, &context);
+        let mut env = evm::block_env(rules, &context);
         env.gas_limit = block.header.gas_limit;
         machine.set_block(env);
-        evm::system_calls(&mut machine, self.rules, &context)?;
+        evm::system_calls(&mut machine, rules, &context)?;
         let state = machine.finalize();
         machine.ctx.journaled_state.database.commit(state);
 
@@ -166,6 +169,13 @@ impl Traces<'_> {
         }
         Ok(())
     }
+}
+
+/// The rules that a block was executed under, as far as they may have changed since.
+fn rules_of(now: &Rules, block: &Block) -> Rules {
+    // Where each has paid a price of 0 it is the same whether that was charged.
+    let no_fee = block.receipts.iter().all(|receipt| receipt.gas_price == 0);
+    Rules { no_fee, no_account_validation: true, ..now.clone() }
 }
 
 /// What would happen inside a call.
