@@ -11,6 +11,7 @@ use shard::{
     Config, Position, Shard, Shards, Transaction,
     amend::{AmendError, Amendment},
     disk::{SimDisk, Unsynced},
+    shard::TransactionStatus,
     state::StateReader,
     store::{DiskStore, Options, Statistics, StoreError, Table},
     trace::TraceRequest,
@@ -68,6 +69,9 @@ fn check(one: &Shard, funds: &[U256]) -> u64 {
     let first = (1..=tip).find(|&number| one.block(number).is_ok()).unwrap();
     for number in 1..first {
         assert!(is_pruned(one.block(number), number));
+        assert!(is_pruned(one.header(number), number));
+        assert!(is_pruned(one.included_at(Position { number, index: 0 }), number));
+        assert!(is_pruned(one.calls(number, 21_000, |_| ()), number));
     }
     for number in 0..=tip {
         let found = one.state_at(number).unwrap().account(account(0));
@@ -186,6 +190,24 @@ fn what_is_older_goes_in_portions_when_pruning_is_turned_on_later() {
         "{seen:?}"
     );
     assert!(seen[0] < 3_000 && seen[7] >= 2_990, "{seen:?}");
+}
+
+#[test]
+fn one_that_was_dropped_and_included_later_is_not_dropped_when_its_block_is_pruned() {
+    let (mut simulation, disk, config) = (simulation(), SimDisk::new(1), settings(3));
+    let shards = open(&simulation, &config, &disk);
+    let early = transfer(&config, shard(0), 0, 1);
+    include(&mut simulation, &shards, &early);
+    let status = || one(&shards).transaction_status(early.hash()).unwrap();
+    simulation.run_for(3 * HOUR);
+    assert_eq!(shards.expire(), 1, "those before it never came");
+    simulation.run_for(HOUR);
+    assert!(matches!(status(), Some(TransactionStatus::Dropped(_))), "{:?}", status());
+    for nonce in 0..20 {
+        include(&mut simulation, &shards, &transfer(&config, shard(0), 0, nonce));
+    }
+    assert!(is_pruned(one(&shards).block(2), 2));
+    assert_eq!(status(), None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::{
 impl Shard {
     /// Calls, estimates, access lists and traced calls on the state at the end of a block, under
     /// that block's own context. No call gets more gas than `gas_cap`. `None`: there is no such
-    /// block.
+    /// block yet.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Shard {
     /// ```
     ///
     /// # Errors
-    /// If the block can not be read.
+    /// If the block can not be read, or was pruned.
     pub fn calls<R>(
         &self,
         number: u64,

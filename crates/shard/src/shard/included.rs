@@ -26,38 +26,44 @@ pub struct Included {
 }
 
 impl Shard {
-    /// A transaction of a block, with what is known about it there.
+    /// A transaction of a block, with what is known about it there. One whose block was pruned is not
+    /// found.
     ///
     /// # Errors
     /// If the store can not be read.
     pub fn included(&self, hash: B256) -> Result<Option<Included>, StoreError> {
-        self.inner.view.position(hash)?.map_or(Ok(None), |position| self.included_at(position))
+        let Some(position) = self.inner.view.position(hash)? else { return Ok(None) };
+        match self.included_at(position) {
+            // It was pruned since it was found.
+            Err(StoreError::Pruned { .. }) => Ok(None),
+            found => found,
+        }
     }
 
-    /// The same by its place; `None`: there is no such block, or it holds fewer.
+    /// The same by its place; `None`: there is no such block yet, or it holds fewer.
     ///
     /// # Errors
-    /// If the store can not be read.
+    /// If the store can not be read, or the block was pruned.
     pub fn included_at(&self, position: Position) -> Result<Option<Included>, StoreError> {
         let view = &self.inner.view;
         match view.place(position.number) {
             Place::Memory(block) => Ok(in_block(&block, position)),
             Place::Tables => {
-                Ok(view.body(position.number, |body| in_body(body, position))?.flatten())
+                Ok(view.kept_body(position.number, |body| in_body(body, position))?.flatten())
             }
             Place::Nowhere => Ok(None),
         }
     }
 
-    /// A block's hash and header; `None`: there is no such block.
+    /// A block's hash and header; `None`: there is no such block yet.
     ///
     /// # Errors
-    /// If the store can not be read.
+    /// If the store can not be read, or the block was pruned.
     pub fn header(&self, number: u64) -> Result<Option<(B256, Header)>, StoreError> {
         let view = &self.inner.view;
         match view.place(number) {
             Place::Memory(block) => Ok(Some((block.hash, block.header.clone()))),
-            Place::Tables => view.body(number, |body| Ok((body.hash(), body.header()?))),
+            Place::Tables => view.kept_body(number, |body| Ok((body.hash(), body.header()?))),
             Place::Nowhere => Ok(None),
         }
     }

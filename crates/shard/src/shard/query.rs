@@ -119,7 +119,7 @@ impl Shard {
     /// A block by its hash.
     ///
     /// # Errors
-    /// If the store can not be read.
+    /// If the store can not be read, or the block was pruned since its hash was found.
     pub fn block_by_hash(&self, hash: B256) -> Result<Option<Arc<Block>>, StoreError> {
         self.block_number(hash)?.map_or(Ok(None), |number| self.block(number))
     }
@@ -188,8 +188,8 @@ impl Shard {
         Ok(Some((block, trie::prove(&nodes, address, slots)?)))
     }
 
-    /// Where a transaction is; `None`: it was never accepted here, or so long ago that its drop is
-    /// forgotten.
+    /// Where a transaction is; `None`: it was never accepted here, or its block was pruned. Why one
+    /// was dropped is kept for ever.
     ///
     /// # Errors
     /// If the store can not be read.

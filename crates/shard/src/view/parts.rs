@@ -58,11 +58,26 @@ impl View {
         done.transpose()
     }
 
-    /// The header and the environment of a block; `None`: it is not there.
+    /// The same; an error if it was pruned.
+    pub(crate) fn kept_body<R>(
+        &self,
+        number: u64,
+        read: impl FnOnce(Body<'_>) -> Result<R, StoreError>,
+    ) -> Result<Option<R>, StoreError> {
+        let found = self.body(number, read)?;
+        if found.is_none() {
+            self.refuse_pruned(&self.read(), number)?;
+        }
+        Ok(found)
+    }
+
+    /// The header and the environment of a block; `None`: it is not there yet.
     pub(crate) fn parts(&self, number: u64) -> Result<Option<(Header, Environment)>, StoreError> {
         match self.place(number) {
             Place::Memory(block) => Ok(Some((block.header.clone(), block.environment.clone()))),
-            Place::Tables => self.body(number, |body| Ok((body.header()?, body.environment()?))),
+            Place::Tables => {
+                self.kept_body(number, |body| Ok((body.header()?, body.environment()?)))
+            }
             Place::Nowhere => Ok(None),
         }
     }
