@@ -2,14 +2,17 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{num::NonZeroU64, time::Duration};
 
-use alloy_primitives::Address;
+use alloy_consensus::TxEip1559;
+use alloy_primitives::{Address, TxKind, hex};
 use common::{
-    MARKET, call, error, log, path, result, sign, start, start_with_logger, transfer, word,
+    LOGGER, MARKET, call, error, included, log, path, result, sign, start, start_with_logger,
+    transfer, word,
 };
 use node::Node;
 use serde_json::{Value, json};
+use shard::config::GenesisAccount;
 
 fn ask(node: &Node, method: &str, params: Value) -> Value {
     result(node.address(), &path(MARKET), method, params)
@@ -72,6 +75,54 @@ fn logs_of_one_block_come_together_however_many_an_answer_holds() {
     log(&node, MARKET, 0, [1, 0]);
     assert_eq!(changes(&node, &id)[0]["topics"][0], word(1));
     assert_eq!(changes(&node, &id), json!([]));
+}
+
+/// Blocks of one transaction that logs three times 512 KiB.
+#[test]
+fn more_bytes_of_logs_than_an_answer_holds_are_told_and_come_with_the_next_one() {
+    let node = start(|settings| {
+        let code = hex!("620800005fa0" "620800005fa0" "620800005fa0" "00").into();
+        let account = GenesisAccount { code, ..GenesisAccount::default() };
+        settings.shards.genesis.accounts.insert(LOGGER, account);
+    });
+    let id = ask(&node, "eth_newFilter", json!([{}]));
+    for nonce in 0..6 {
+        let (gas_limit, to) = (15_000_000, TxKind::Call(LOGGER));
+        let fields = TxEip1559 { gas_limit, to, ..transfer(&node, MARKET, nonce) };
+        let raw = sign(&node.accounts()[0], fields);
+        let hash = ask(&node, "eth_sendRawTransaction", json!([raw]));
+        assert!(included(&node, MARKET, &hash).success);
+    }
+    let all = json!([{ "fromBlock": "0x1" }]);
+    let why = error(&call(node.address(), &path(MARKET), "eth_getLogs", all), -32_005);
+    assert!(why.contains(&format!("{} bytes", 9 << 20)) && why.contains("block 6"), "{why}");
+    let count = || changes(&node, &id).as_array().unwrap().len();
+    assert_eq!([count(), count(), count()], [5 * 3, 3, 0]);
+}
+
+#[test]
+fn a_filter_for_logs_of_blocks_that_were_pruned_ends_and_says_so() {
+    let node = start_with_logger(|settings| {
+        settings.shards.prune_depth = NonZeroU64::new(1);
+        settings.shards.checkpoint_bytes = 1;
+    });
+    let [logs, blocks] = [("eth_newFilter", json!([{}])), ("eth_newBlockFilter", json!([]))]
+        .map(|(method, params)| ask(&node, method, params));
+    // Each makes a block, and sooner or later a fold takes out the first.
+    let is_pruned = |nonce| {
+        log(&node, MARKET, nonce, [nonce, 0]);
+        let params = json!([{ "fromBlock": "0x1", "toBlock": "0x1" }]);
+        !call(node.address(), &path(MARKET), "eth_getLogs", params)["error"].is_null()
+    };
+    assert!((0..500).any(is_pruned), "nothing is pruned");
+    let ask_again = || {
+        error(&call(node.address(), &path(MARKET), "eth_getFilterChanges", json!([logs])), -32_000)
+    };
+    let why = ask_again();
+    assert!(why.starts_with("filter not found any more: block 1 is not kept"), "{why}");
+    assert_eq!(ask_again(), "filter not found");
+    let hashes = changes(&node, &blocks);
+    assert!(!hashes.as_array().unwrap().is_empty(), "blocks that are gone are passed over");
 }
 
 #[test]

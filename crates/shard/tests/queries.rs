@@ -214,6 +214,32 @@ fn logs_are_the_same_from_memory_and_from_the_tables() {
 }
 
 #[test]
+fn the_logs_of_several_blocks_have_a_limit_in_bytes_and_those_of_one_do_not() {
+    let mut config = config();
+    // Logs three times 512 KiB.
+    let code = hex!("620800005fa0" "620800005fa0" "620800005fa0" "00").into();
+    let account = GenesisAccount { nonce: 1, code, ..Default::default() };
+    config.genesis.accounts.insert(CONTRACT, account);
+    config.rules.block_gas_limit = 100_000_000;
+    let builder = Runtime::builder().workers(2).quantum(Duration::from_millis(100));
+    let mut simulation = builder.simulate(1).unwrap();
+    let shards = open(&simulation, &config, Arc::new(MemoryStore::new()));
+    for nonces in [0..6, 6..7] {
+        for nonce in nonces {
+            let to = TxKind::Call(CONTRACT);
+            let call = send(&config, shard(1), 0, nonce, to, 0, 15_000_000, Default::default());
+            drop(shards.accept(shard(1), call).unwrap());
+        }
+        simulation.run_for(Duration::from_secs(60));
+    }
+    let one = shards.get(shard(1)).unwrap();
+    assert_eq!(one.tip().number(), 2, "all six are in one block");
+    let count = |from, to| one.logs(from, to, &LogFilter::default(), 100).map(|found| found.len());
+    assert_eq!(count(1, 2), Err(LogsError::TooLong { bytes: 9 << 20, block: 1 }));
+    assert_eq!((count(1, 1), count(2, 2), count(2, 9)), (Ok(18), Ok(3), Ok(3)));
+}
+
+#[test]
 fn who_wants_to_know_hears_of_an_acceptance_before_the_block() {
     let runtime = Runtime::new().unwrap();
     let config = config();

@@ -34,6 +34,8 @@ pub enum LogsError {
     Store(StoreError),
     /// More than so many match: so many were found up to this block.
     TooMany { found: usize, most: usize, block: u64 },
+    /// The data of those that match up to this block is longer than [`BYTES_MAX`]: so many bytes.
+    TooLong { bytes: usize, block: u64 },
     /// This block is not kept any more.
     NoBlock { number: u64 },
 }
@@ -46,6 +48,12 @@ impl fmt::Display for LogsError {
                 f,
                 "{found} logs up to block {block} match, at most {most} are given: ask for fewer \
                  blocks, or for fewer addresses and topics"
+            ),
+            LogsError::TooLong { bytes, block } => write!(
+                f,
+                "the logs up to block {block} that match have {bytes} bytes of data, at most \
+                 {BYTES_MAX} are given of more than one block: ask for fewer blocks, or for fewer \
+                 addresses and topics"
             ),
             LogsError::NoBlock { number } => {
                 write!(f, "block {number} is not kept any more: ask for younger ones")
@@ -62,7 +70,8 @@ impl From<StoreError> for LogsError {
     }
 }
 
-/// The data of logs that one search finds, in bytes.
+/// The data of logs that one search finds, in bytes, unless it looks at one block only: that is
+/// bounded by its gas.
 pub const BYTES_MAX: usize = 8 << 20;
 
 impl Shard {
@@ -74,8 +83,8 @@ impl Shard {
     /// lock is held from one block to the next.
     ///
     /// # Errors
-    /// If more than `most` match, or so many that their data is longer than [`BYTES_MAX`], or blocks
-    /// can not be read.
+    /// If more than `most` match, or so many of several blocks that their data is longer than
+    /// [`BYTES_MAX`], or blocks can not be read.
     pub fn logs(
         &self,
         from: u64,
@@ -85,7 +94,8 @@ impl Shard {
     ) -> Result<Vec<LogEntry>, LogsError> {
         let view = &self.inner.view;
         let (mut found, mut counted, mut bytes) = (Vec::new(), 0, 0);
-        for number in from..=to.min(view.tip().number()) {
+        let last = to.min(view.tip().number());
+        for number in from..=last {
             match view.place(number) {
                 Place::Memory(block) => in_block(&block, filter, &mut found),
                 Place::Tables => view
@@ -96,8 +106,11 @@ impl Shard {
             let added = &found[counted..];
             bytes += added.iter().map(|entry| entry.log.data.data.len()).sum::<usize>();
             counted = found.len();
-            if found.len() > most || bytes > BYTES_MAX {
+            if found.len() > most {
                 return Err(LogsError::TooMany { found: found.len(), most, block: number });
+            }
+            if bytes > BYTES_MAX && from < last {
+                return Err(LogsError::TooLong { bytes, block: number });
             }
         }
         Ok(found)

@@ -9,9 +9,11 @@
 //!    that is found too old is not there.
 //! 2. A filter belongs to the shard it was made for.
 //! 3. No answer has more than the limit; the rest is in the next one.
+//! 4. A filter for logs of blocks that were pruned before anyone asked has ended, and says so.
 
 use std::{
     collections::HashMap,
+    fmt,
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -23,6 +25,7 @@ use shard::{
     Shard,
     events::{AcceptedEvent, Ended, LogFilter, Subscription},
     shard::LogsError,
+    store::StoreError,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -242,6 +245,10 @@ fn changes(call: &mut Call) -> Result<Answer, RpcError> {
     let tip = shard.tip().number();
     let reading =
         context.filters.with(context, shard.address(), &id, |what| what.begin(limits, tip))?;
+    let end = |why: &dyn fmt::Display| {
+        context.filters.remove(context, shard.address(), &id);
+        RpcError::server(format!("filter not found any more: {why}"))
+    };
     let (changes, read) = match reading {
         Ok(Reading::Nothing) => (FilterChanges::Empty, None),
         Ok(Reading::Done(changes)) => (changes, None),
@@ -249,14 +256,13 @@ fn changes(call: &mut Call) -> Result<Answer, RpcError> {
             (FilterChanges::Hashes(hashes(&shard, from, to)?), Some((from, to)))
         }
         Ok(Reading::Logs { wanted, from, to }) => {
-            let (found, read) = read_logs(limits, &shard, &wanted, from, to)?;
-            (FilterChanges::Logs(found), Some((from, read)))
+            match read_logs(limits, &shard, &wanted, from, to) {
+                Ok((found, read)) => (FilterChanges::Logs(found), Some((from, read))),
+                Err(why @ LogsError::NoBlock { .. }) => return Err(end(&why)),
+                Err(why) => return Err(logs::failed(why)),
+            }
         }
-        Err(ended) => {
-            context.filters.remove(context, shard.address(), &id);
-            let message = format!("filter not found any more: {ended}");
-            return Err(RpcError::server(message));
-        }
+        Err(ended) => return Err(end(&ended)),
     };
     let answer = answer(&changes)?;
     if let Some((from, read)) = read {
@@ -341,8 +347,11 @@ fn take(accepted: &mut Subscription<AcceptedEvent>, full: bool) -> Result<Filter
 fn hashes(shard: &Shard, from: u64, to: u64) -> Result<Vec<B256>, RpcError> {
     let mut hashes = Vec::new();
     for number in from..=to {
-        // One that is not kept any more is passed over.
-        hashes.extend(shard.header(number)?.map(|(hash, _)| hash));
+        match shard.header(number) {
+            // One that is not kept any more is passed over.
+            Err(StoreError::Pruned { .. }) => {}
+            found => hashes.extend(found?.map(|(hash, _)| hash)),
+        }
     }
     Ok(hashes)
 }
@@ -355,15 +364,21 @@ fn read_logs(
     wanted: &LogFilter,
     from: u64,
     to: u64,
-) -> Result<(Vec<alloy_rpc_types_eth::Log>, u64), RpcError> {
+) -> Result<(Vec<alloy_rpc_types_eth::Log>, u64), LogsError> {
     let (mut to, mut most) = (to, limits.logs);
     loop {
         match shard.logs(from, to, wanted, most) {
             Ok(found) => return Ok((found.into_iter().map(convert::log).collect(), to)),
-            Err(LogsError::TooMany { block, .. }) if block > from => to = block - 1,
+            Err(LogsError::TooMany { block, .. } | LogsError::TooLong { block, .. })
+                if block > from =>
+            {
+                to = block - 1;
+            }
             // A block is answered for as a whole: its gas bounds what it logs.
-            Err(LogsError::TooMany { .. }) if most < usize::MAX => (to, most) = (from, usize::MAX),
-            Err(why) => return Err(logs::failed(why)),
+            Err(LogsError::TooMany { .. } | LogsError::TooLong { .. }) if most < usize::MAX => {
+                (to, most) = (from, usize::MAX);
+            }
+            Err(why) => return Err(why),
         }
     }
 }

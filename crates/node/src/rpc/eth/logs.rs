@@ -108,6 +108,7 @@ pub(super) fn failed(why: LogsError) -> RpcError {
             );
             RpcError::new(LIMIT, message)
         }
+        LogsError::TooLong { .. } => RpcError::new(LIMIT, why.to_string()),
         LogsError::NoBlock { .. } => RpcError::server(why.to_string()),
         _ => RpcError::new(INTERNAL, why.to_string()),
     }
