@@ -155,6 +155,11 @@ impl Terms {
         if gas > gas_max {
             return Err(Refusal::GasLimitTooHigh { gas, gas_max });
         }
+        let fee = transaction.fee_max();
+        // Where fees count nobody has as much.
+        if self.rules.no_fee && fee.checked_mul(u128::from(gas)).is_none() {
+            return Err(Refusal::FeeTooHigh { gas, fee });
+        }
         let envelope = transaction.envelope();
         let (accounts, slots) = envelope.access_list().map_or((0, 0), |list| {
             (list.0.len() as u64, list.0.iter().map(|item| item.storage_keys.len() as u64).sum())

@@ -49,6 +49,11 @@ pub enum Refusal {
         gas: u64,
         gas_max: u64,
     },
+    /// The two times each other do not fit into 128 bits.
+    FeeTooHigh {
+        gas: u64,
+        fee: u128,
+    },
     IntrinsicGasTooLow {
         gas: u64,
         needed: u64,
@@ -139,6 +144,9 @@ impl fmt::Display for Refusal {
             }
             Refusal::GasLimitTooHigh { gas, gas_max } => {
                 write!(f, "transaction gas limit too high (cap: {gas_max}, tx: {gas})")
+            }
+            Refusal::FeeTooHigh { gas, fee } => {
+                write!(f, "gas limit times fee is 2^128 or more: gas {gas}, maxFeePerGas {fee}")
             }
             Refusal::IntrinsicGasTooLow { gas, needed } => {
                 write!(f, "intrinsic gas too low: gas {gas}, minimum needed {needed}")

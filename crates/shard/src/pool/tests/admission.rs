@@ -9,6 +9,7 @@ use alloy_primitives::{Bytes, Signature};
 use revm::primitives::hardfork::SpecId;
 
 use super::*;
+use crate::execute::evm;
 
 /// What a pool under these rules says to a transaction of a rich sender with nonce 0.
 fn judge(rules: &Rules, transaction: SharedTransaction) -> Result<(), Refusal> {
@@ -297,6 +298,21 @@ fn where_fees_are_not_charged_only_the_value_must_be_there() {
     assert!(pool.insert(free.clone(), &with(8), Duration::ZERO).is_err());
     assert!(pool.insert(free, &with(9), Duration::ZERO).is_ok());
     assert_eq!(collect(&mut pool).len(), 1, "a fee of nothing is enough");
+}
+
+#[test]
+fn where_fees_are_not_charged_a_fee_that_can_not_be_computed_is_refused() {
+    let rules = Rules { no_fee: true, ..rules() };
+    let mut pool = Pool::new(SHARD, &rules, limits(), BASE_FEE);
+    let most = u128::MAX / u128::from(GAS);
+    let with = |max_fee_per_gas| {
+        unsigned(alice(), TxEip1559 { max_fee_per_gas, gas_limit: GAS, ..fields(0, 0) })
+    };
+    let refused = insert(&mut pool, &with(most + 1));
+    assert_eq!(refused, Err(Refusal::FeeTooHigh { gas: GAS, fee: most + 1 }));
+    assert!(evm::refuse(&rules, &with(most + 1)).is_some());
+    assert!(insert(&mut pool, &with(most)).is_ok());
+    assert_eq!(evm::refuse(&rules, &with(most)), None, "what is taken is executed");
 }
 
 #[test]
