@@ -142,7 +142,10 @@ impl Log {
             let (end, synced) = (self.end_of(&before)?, header.previous_end);
             if end != synced {
                 let path = self.path(before.epoch);
-                let what = format!("{path} reads up to byte {end}, but was synced up to {synced}");
+                let what = format!(
+                    "{path} reads up to byte {end}, but was synced up to {synced}: restore a copy of \
+                     the directory"
+                );
                 return Err(StoreError::Corrupt(what));
             }
             self.before = Some(Span { epoch: before.epoch, end: synced });
