@@ -30,6 +30,8 @@ pub enum Error {
     },
     /// The worker was shut down, and does not come back.
     WorkerShutDown(WorkerId),
+    /// All other workers were shut down: without this one what waits would wait for ever.
+    LastWorker(WorkerId),
     /// The pool has been shut down.
     Stopped,
     /// Jobs wait for each other: each of them for the one after it, the last for the first.
@@ -76,6 +78,10 @@ impl fmt::Display for Error {
             Error::WorkerShutDown(worker) => {
                 write!(f, "{worker} was shut down and does not come back")
             }
+            Error::LastWorker(worker) => write!(
+                f,
+                "{worker} is the last one that was not shut down; pause it, or shut down the pool"
+            ),
             Error::Stopped => f.write_str("the pool has been shut down and takes no more jobs"),
             Error::Cycle(jobs) => {
                 f.write_str("jobs wait for each other: ")?;

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use kernel::WorkerId;
+use kernel::{WorkerChange, WorkerId};
 
 use crate::{
     graph::cell::contain,
@@ -72,7 +72,7 @@ pub enum Event {
     WorkerReady(WorkerId),
     /// A worker takes nothing until it is resumed.
     WorkerPaused(WorkerId),
-    /// A worker ends.
+    /// A worker ends, or was shut down. It is the last that is told of it.
     WorkerShuttingDown(WorkerId),
 }
 
@@ -84,6 +84,8 @@ pub(crate) struct Hub {
     queues: Mutex<Queues>,
     /// Workers that tell when they leave, and have not.
     workers: AtomicUsize,
+    /// Workers that were shut down: that is told, and nothing of them after it.
+    shut_down: Mutex<Vec<WorkerId>>,
 }
 
 #[derive(Default)]
@@ -134,8 +136,23 @@ impl Hub {
         self.workers.store(workers, Relaxed);
     }
 
-    pub(crate) fn worker_left(&self) {
-        self.workers.fetch_sub(1, Relaxed);
+    /// A worker is shut down, which the caller tells.
+    pub(crate) fn worker_shut_down(&self, worker: WorkerId) {
+        self.shut_down.lock().push(worker);
+    }
+
+    /// The kernel says this of a worker.
+    pub(crate) fn worker_changed(&self, worker: WorkerId, change: WorkerChange) {
+        if !self.shut_down.lock().contains(&worker) {
+            self.send(|| match change {
+                WorkerChange::Ready => Event::WorkerReady(worker),
+                WorkerChange::Paused => Event::WorkerPaused(worker),
+                _ => Event::WorkerShuttingDown(worker),
+            });
+        }
+        if !matches!(change, WorkerChange::Ready | WorkerChange::Paused) {
+            self.workers.fetch_sub(1, Relaxed);
+        }
     }
 
     /// Whether no worker is left that tells of its leaving.

@@ -13,6 +13,7 @@ use common::{Log, MS, block_on, channel, eventually, on_one, pool, simulated, wo
 use job::{
     Balancer, Batch, EVENTS_MAX, Error, Event, Job, JobId, Policy, Pool, Progress, WorkerStatus,
 };
+use kernel::WorkerState;
 
 #[test]
 fn worker_is_idle_then_busy_then_idle_and_unavailable_while_it_is_paused() {
@@ -89,6 +90,53 @@ fn workers_that_do_not_exist_or_were_shut_down_are_named() {
     assert_eq!(pool.workers(), [WorkerStatus::Idle, WorkerStatus::Unavailable]);
     let on = |_: i32| pool.submit(Job::new(|cx| cx.worker())).unwrap().join().unwrap();
     assert!((0..50).map(on).all(|ran| ran == worker(0)));
+}
+
+/// Nobody waits for ever.
+#[test]
+fn workers_are_shut_down_while_jobs_wait_and_the_last_one_runs_them() {
+    let pool = pool(2);
+    let ((started, starts), (go, wait)) = (channel(), mpsc::channel::<()>());
+    let first = pool.submit(Job::new(move |cx| {
+        started.send(cx.worker()).unwrap();
+        wait.recv().unwrap();
+    }));
+    let first = first.unwrap();
+    let at = starts.next();
+    let other = worker(1 - at.get());
+    pool.shutdown_worker(other).unwrap();
+    eventually(|| pool.handle().workers()[other.get()] == WorkerState::Paused);
+    let waits: Vec<_> = (0..3).map(|n| pool.submit(Job::new(move |_| n)).unwrap()).collect();
+    assert_eq!(pool.shutdown_worker(at), Err(Error::LastWorker(at)));
+    pool.pause_worker(at).unwrap();
+    assert_eq!(pool.shutdown_worker(at), Err(Error::LastWorker(at)));
+    go.send(()).unwrap();
+    first.join().unwrap();
+    pool.resume();
+    let ran: Vec<_> = waits.into_iter().map(|job| job.join().unwrap()).collect();
+    assert_eq!(ran, [0, 1, 2]);
+}
+
+#[test]
+fn worker_that_is_shut_down_is_told_of_once() {
+    for _ in 0..20 {
+        let pool = pool(2);
+        let events = pool.events();
+        pool.shutdown_worker(worker(0)).unwrap();
+        eventually(|| pool.handle().workers()[0] == WorkerState::Paused);
+        drop(pool.submit(Job::new(|_| ())).unwrap());
+        pool.shutdown();
+        let of_it = events.filter(|event| match event {
+            Event::WorkerReady(at) | Event::WorkerPaused(at) | Event::WorkerShuttingDown(at) => {
+                *at == worker(0)
+            }
+            _ => false,
+        });
+        // It may have told that it is ready just after we began to listen.
+        let told: Vec<_> =
+            of_it.skip_while(|event| matches!(event, Event::WorkerReady(_))).collect();
+        assert_eq!(told, [Event::WorkerShuttingDown(worker(0))]);
+    }
 }
 
 /// Against a pause that is not honoured.
@@ -213,6 +261,7 @@ fn events_tell_of_jobs_when_they_end_and_of_workers() {
     pool.resume_worker(worker(1)).unwrap();
     pool.simulation().run();
     pool.shutdown_worker(worker(0)).unwrap();
+    pool.simulation().run();
     assert_eq!(events.try_next(), Some(Event::WorkerPaused(worker(1))));
     assert_eq!(events.try_next(), Some(Event::WorkerReady(worker(1))));
     assert_eq!(events.try_next(), Some(Event::WorkerShuttingDown(worker(0))));

@@ -212,24 +212,16 @@ fn submission_to_a_paused_pool_waits_until_a_worker_is_resumed() {
 }
 
 #[test]
-fn submission_to_a_pool_whose_workers_do_not_come_back_is_refused() {
+fn workers_are_shut_down_while_a_submission_waits_and_the_last_one_runs_it() {
     let pool = pool(2);
-    for number in 0..2 {
-        pool.shutdown_worker(worker(number)).unwrap();
-    }
-    let refused = block_on(pool.submit_wait(Job::new(|_| ()))).unwrap_err();
-    assert_eq!(refused.error(), &Error::NoAvailableWorkers);
-}
-
-#[test]
-fn last_worker_is_shut_down_while_a_submission_waits_and_it_is_told() {
-    let pool = on_one().build().unwrap();
     pool.pause();
-    let mut submission = Box::pin(pool.submit_wait(Job::new(|_| ())));
+    let mut submission = Box::pin(pool.submit_wait(Job::new(|_| 7)));
     let waker = Waker::from(Alarm::new());
     assert!(submission.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     pool.shutdown_worker(worker(0)).unwrap();
-    assert_eq!(block_on(submission).unwrap_err().error(), &Error::NoAvailableWorkers);
+    assert_eq!(pool.shutdown_worker(worker(1)), Err(Error::LastWorker(worker(1))));
+    pool.resume();
+    assert_eq!(block_on(submission).unwrap().join(), Ok(7));
 }
 
 #[test]

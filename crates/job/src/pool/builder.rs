@@ -2,12 +2,11 @@
 
 use std::{fmt, sync::Arc, sync::OnceLock, time::Duration};
 
-use kernel::{Handle, Runtime, Simulation, WorkerChange};
+use kernel::{Handle, Runtime, Simulation, WorkerChange, WorkerId};
 
 use crate::{
     about::{JobInfo, Prioritizer},
     error::PoolError,
-    event::Event,
     policy::{Balancer, Policy},
     pool::{
         Pool, SimulatedPool,
@@ -74,7 +73,8 @@ impl PoolBuilder {
     }
 
     /// Under [`Policy::HighestPriority`], how much of its priority a job has lost per job that was
-    /// ready before it. With 0 the order is strict, with more nobody starves.
+    /// ready before it; under [`Policy::ShortestFirst`], by how many nanoseconds it counts as longer.
+    /// With 0 the order is strict, with more nobody starves. The other policies do not look at it.
     pub fn ageing(mut self, rate: f64) -> PoolBuilder {
         self.ageing = rate;
         self
@@ -90,7 +90,8 @@ impl PoolBuilder {
     /// How many ready jobs one hand-out to a worker may take under
     /// [`Policy::WorkStealing`](Policy): 1 unless said otherwise. More is cheaper for very small
     /// jobs; but nobody else runs what a worker has taken, so jobs may not wait for each other by
-    /// other means than dependencies then, and a long one holds back as many.
+    /// other means than dependencies then, and a long one holds back as many. With another policy, or
+    /// a balancer, each hand-out takes one.
     pub fn max_jobs_per_cycle(mut self, jobs: usize) -> PoolBuilder {
         self.jobs_per_cycle_max = jobs;
         self
@@ -196,13 +197,8 @@ impl PoolBuilder {
             .discipline(self.policy.discipline(self.ageing))
             .placement(placement)
             .on_worker(move |worker, change| {
-                if let Some(handle) = told.get() {
-                    let event = match change {
-                        WorkerChange::Ready => Event::WorkerReady(worker),
-                        WorkerChange::Paused => Event::WorkerPaused(worker),
-                        _ => Event::WorkerShuttingDown(worker),
-                    };
-                    handle(event);
+                if let Some(tell) = told.get() {
+                    tell(worker, change);
                 }
             });
         Ok((kernel, settings, late))
@@ -210,21 +206,14 @@ impl PoolBuilder {
 }
 
 /// Who is told of workers: known once the runtime is there. It must not keep the runtime.
-type Late = OnceLock<Box<dyn Fn(Event) + Send + Sync>>;
+type Late = OnceLock<Box<dyn Fn(WorkerId, WorkerChange) + Send + Sync>>;
 
 /// Moves the pool's part into the runtime, of which so many workers tell when they leave.
 fn settle(handle: &Handle, settings: Settings, late: &Late, leaving: usize) {
     let shared: &Shared = handle.tenant(|| Shared::new(settings, handle));
     let hub = shared.events.clone();
     hub.expect_workers(leaving);
-    let tell = move |event| {
-        let left = matches!(event, Event::WorkerShuttingDown(_));
-        hub.send(|| event);
-        if left {
-            hub.worker_left();
-        }
-    };
-    let _ = late.set(Box::new(tell));
+    let _ = late.set(Box::new(move |worker, change| hub.worker_changed(worker, change)));
 }
 
 impl fmt::Debug for PoolBuilder {

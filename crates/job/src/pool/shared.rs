@@ -80,7 +80,7 @@ struct Admitted {
 pub(crate) enum Post {
     Manned,
     Paused,
-    /// It does not come back.
+    /// It does not come back. Never all of them: what waits would wait for ever.
     Closed,
 }
 
@@ -254,11 +254,6 @@ impl Shared {
     /// Whether a job would be run by anybody.
     pub(crate) fn is_deserted(&self) -> bool {
         self.deserted.load(Relaxed)
-    }
-
-    /// Whether no worker takes jobs, now or later.
-    pub(crate) fn is_deserted_for_good(&self) -> bool {
-        self.is_deserted() && self.workers.lock().iter().all(|post| *post == Post::Closed)
     }
 
     /// Notes what was asked of workers. Returns what the closure says.

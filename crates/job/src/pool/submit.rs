@@ -128,6 +128,7 @@ impl Pool {
     }
 
     /// As [`submit_batch`](Pool::submit_batch), but waits for room, and for a worker to be resumed.
+    /// Whoever finds room takes it: a large batch may wait for as long as small submissions keep coming.
     pub fn submit_batch_wait(&self, batch: Batch) -> SubmitBatch<'_> {
         SubmitBatch { pool: self, batch: Some(batch) }
     }
@@ -365,7 +366,8 @@ impl Pool {
             let worth_it = match refused.error() {
                 // What can never fit is not worth waiting for.
                 Error::QueueFull { capacity, wanted, .. } => wanted <= capacity,
-                Error::NoAvailableWorkers => !self.shared().is_deserted_for_good(),
+                // One that is paused may be resumed.
+                Error::NoAvailableWorkers => true,
                 _ => false,
             };
             if !worth_it {

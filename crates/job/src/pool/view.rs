@@ -73,15 +73,28 @@ impl Pool {
     }
 
     /// Takes a worker out of service for good: the job it runs ends first, and what waits for it is
-    /// left to the others. Its thread sleeps until the pool ends.
+    /// left to the others. Its thread sleeps until the pool ends; [`shutdown`](Pool::shutdown) wakes
+    /// it, and it may take a part of what is left then. The event is
+    /// [`WorkerShuttingDown`](crate::Event::WorkerShuttingDown), and nothing more is told of it.
+    ///
+    /// ```
+    /// use job::{Error, Job, Pool, WorkerId};
+    ///
+    /// let pool = Pool::builder().workers(2).build()?;
+    /// let (first, second) = (WorkerId::new(0), WorkerId::new(1));
+    /// pool.shutdown_worker(first)?;
+    /// assert_eq!(pool.submit(Job::new(|cx| cx.worker()))?.join()?, second);
+    /// // What waits would wait for ever.
+    /// assert_eq!(pool.shutdown_worker(second), Err(Error::LastWorker(second)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// If there is no such worker, or it was shut down before.
+    /// If there is no such worker, or it was shut down before, or all others were: then shut the
+    /// pool down.
     pub fn shutdown_worker(&self, worker: WorkerId) -> Result<(), Error> {
         self.post(worker, Post::Closed)?;
         self.shared().events.send(|| Event::WorkerShuttingDown(worker));
-        // Who waits for a worker to be resumed may wait in vain now.
-        self.shared().call_waiting();
         Ok(())
     }
 
@@ -107,11 +120,17 @@ impl Pool {
     fn post(&self, worker: WorkerId, post: Post) -> Result<(), Error> {
         self.shared().man(|posts| {
             let workers = posts.len();
+            let open = posts.iter().filter(|post| **post != Post::Closed).count();
             match posts.get_mut(worker.get()) {
                 None => Err(Error::InvalidWorkerId { worker, workers }),
                 Some(Post::Closed) => Err(Error::WorkerShutDown(worker)),
+                Some(_) if post == Post::Closed && open == 1 => Err(Error::LastWorker(worker)),
                 Some(was) => {
                     *was = post;
+                    if post == Post::Closed {
+                        // Before it is asked to pause, which it would tell.
+                        self.shared().events.worker_shut_down(worker);
+                    }
                     let asked = match post {
                         Post::Manned => self.handle.resume_worker(worker),
                         Post::Paused | Post::Closed => self.handle.pause_worker(worker),
