@@ -95,6 +95,16 @@ impl Seat {
         self.completed.get() + self.failed.get() + self.cancelled.get()
     }
 
+    /// Execution time until `now`, with that of the turn that runs. Should that end meanwhile, it is
+    /// missed rather than counted twice.
+    pub(crate) fn executed(&self, now: u64) -> u64 {
+        let ended = self.executing.get();
+        match self.since.get() {
+            0 => ended,
+            since => ended.saturating_add(now.saturating_sub(since)),
+        }
+    }
+
     pub(crate) fn add_to(&self, waiting: &mut Histogram) {
         for (sum, count) in waiting.buckets.iter_mut().zip(&self.waiting) {
             *sum += count.get();
@@ -107,7 +117,8 @@ impl Seat {
 ///
 /// Execution and waiting times are measured for every job of a batch of fewer than
 /// [`EXACT_MAX`](crate::EXACT_MAX) jobs, and of every [timed](crate::Batch::timed) batch. Of larger
-/// batches one job in 64 is measured and counts for 64.
+/// batches one job in 64 is measured and counts for 64, or for as many as are left; while these take
+/// 10 µs or more on average, the execution of every job of the batch is measured.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -123,9 +134,9 @@ pub struct Metrics {
     pub queue_depth: u64,
     /// Deadlines that were missed.
     pub deadlines_missed: u64,
-    /// All execution time.
+    /// All execution time, also of what runs now where that is timed.
     pub execution_total: Duration,
-    /// The mean of it, per job that ran.
+    /// The mean of it, per job that has ended.
     pub execution_average: Duration,
     /// The mean time between being ready and the start.
     pub waiting_average: Duration,
@@ -147,7 +158,7 @@ pub struct Metrics {
 pub struct WorkerMetrics {
     /// Jobs that ended there.
     pub jobs: u64,
-    /// Their execution time.
+    /// Their execution time, and of what runs there now if that is timed.
     pub execution: Duration,
     /// The share of the time since the pool started that it executed jobs: 0 to 1.
     pub utilization: f64,

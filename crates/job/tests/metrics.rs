@@ -8,7 +8,9 @@ mod common;
 use std::time::Duration;
 
 use common::{MS, on_one, simulated};
-use job::{Batch, Class, Job, Metrics, Policy, Pool, Progress};
+use job::{Batch, Class, Job, Metrics, Policy, Pool, Progress, SimulatedPool};
+
+const US: Duration = Duration::from_micros(1);
 
 /// What a turn costs on a pool with one worker.
 const COST: Duration = kernel::TURN_COST;
@@ -63,7 +65,9 @@ fn execution_and_waiting_times_are_those_of_the_jobs() {
     }
     drop(pool.submit_batch(batch).unwrap());
     pool.simulation().run_for(15 * MS);
-    assert_eq!(pool.metrics().execution_total, 10 * MS, "the second has not ended");
+    let metrics = pool.metrics();
+    assert_eq!(metrics.execution_total, 15 * MS - COST, "with what runs of the second");
+    assert_eq!(metrics.execution_average, 10 * MS, "of those that have ended");
     pool.simulation().run();
     let metrics = pool.metrics();
     assert_eq!(metrics.execution_total, 100 * MS);
@@ -131,16 +135,38 @@ fn job_of_many_turns_counts_once_with_all_of_its_time() {
 
 #[test]
 fn large_batches_are_measured_by_a_sample_that_stands_for_all() {
-    let mut pool = simulated(4);
+    // The last of the sample stands for 64 jobs, and for one.
+    for jobs in [6400, 129] {
+        let metrics = after(simulated(4), jobs, US);
+        assert_eq!((metrics.completed, metrics.execution_total), (u64::from(jobs), jobs * US));
+        assert_eq!((metrics.execution_average, metrics.waiting.count()), (US, u64::from(jobs)));
+    }
+}
+
+/// Three jobs of the sample can not tell what four workers did.
+#[test]
+fn large_batches_of_long_jobs_are_measured_job_by_job() {
+    let metrics = after(on_one().simulate(0).unwrap(), 129, MS);
+    assert_eq!((metrics.execution_total, metrics.execution_average), (129 * MS, MS));
+    assert_eq!(metrics.waiting.count(), 129);
+    let metrics = after(simulated(4), 132, MS);
+    // What started before the first one had ended is not known to be long.
+    assert!((124 * MS..=132 * MS).contains(&metrics.execution_total), "{metrics:?}");
+    assert_eq!(metrics.execution_average, MS);
+    for worker in &metrics.workers {
+        assert!(worker.utilization > 0.9, "{metrics:?}");
+    }
+}
+
+/// What is measured of so many jobs of one batch.
+fn after(mut pool: SimulatedPool, jobs: u32, each: Duration) -> Metrics {
     let mut batch = Batch::new();
-    for _ in 0..6400 {
-        batch.add(Job::new(|cx| cx.simulate(MS)));
+    for _ in 0..jobs {
+        batch.add(Job::new(move |cx| cx.simulate(each)));
     }
     drop(pool.submit_batch(batch).unwrap());
     pool.simulation().run();
-    let metrics = pool.metrics();
-    assert_eq!((metrics.completed, metrics.execution_total), (6400, 6400 * MS));
-    assert_eq!((metrics.execution_average, metrics.waiting.count()), (MS, 6400));
+    pool.metrics()
 }
 
 #[test]

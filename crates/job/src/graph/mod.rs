@@ -339,9 +339,20 @@ impl Core {
         }
     }
 
-    /// How many jobs one that is timed stands for.
-    fn weight(&self) -> u64 {
-        self.batch().map_or(1, |many| many.times.weight())
+    /// Whether the clock is read for a job.
+    #[inline(always)]
+    fn is_timed(&self, index: u32) -> bool {
+        self.batch().is_none_or(|many| many.times.is_timed(index))
+    }
+
+    /// How many jobs one whose times are noted stands for.
+    fn weight(&self, index: u32) -> u64 {
+        self.batch().map_or(1, |many| many.times.weight(index))
+    }
+
+    /// For how many jobs a turn counts that took so long.
+    fn weight_after(&self, index: u32, nanos: u64) -> u64 {
+        self.batch().map_or(1, |many| many.times.weight_after(index, nanos))
     }
 
     pub(crate) fn timings(&self, index: u32) -> Option<Timings> {

@@ -251,7 +251,7 @@ impl Core {
     /// the batch was cancelled.
     #[inline(always)]
     fn needs_care(&self, many: &Many, index: u32, shared: &Shared) -> bool {
-        many.times.of(index).is_some()
+        many.times.is_timed(index)
             || shared.events.is_listened()
             || !many.ids.is_empty()
             || self.cancelled.load(Relaxed)

@@ -1,11 +1,13 @@
 //! When a job was ready, started and ended: of each job, or of one in so many.
 //!
 //! Reading the clock costs as much as running a small job. So of large batches one job in
-//! [`STRIDE`] is timed, unless the batch asks for all.
+//! [`STRIDE`] is timed, unless the batch asks for all. While those that were timed are [`LONG`] on
+//! average, every job of the batch is: the clock is cheap beside it, and who executed what is known
+//! exactly, where a few samples could be all on one worker.
 
 use std::time::Duration;
 
-use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Of a batch with fewer jobs each is timed.
 pub const EXACT_MAX: usize = 128;
@@ -13,9 +15,21 @@ pub const EXACT_MAX: usize = 128;
 /// Of a larger one, one in so many.
 const STRIDE: usize = 64;
 
+/// From so many nanoseconds on, the clock costs little beside the job.
+const LONG: i64 = 10_000;
+
+/// What is remembered of earlier jobs: some ten short ones outweigh any that was long by accident.
+const REMEMBERED: i64 = 10 * LONG;
+
 pub(crate) struct Times {
     /// An index is timed if these bits of it are 0.
-    mask: u32,
+    mask: AtomicU32,
+    /// Of so many jobs one has stamps.
+    stride: u32,
+    /// By how much those that were timed were longer than [`LONG`], together. Workers that end jobs at
+    /// the same time may miss each other's: it is a guess.
+    excess: AtomicI64,
+    jobs: u32,
     submitted: u64,
     stamps: Box<[Stamps]>,
 }
@@ -55,22 +69,57 @@ impl Times {
     pub(crate) fn new(jobs: usize, all: bool, submitted: u64) -> Times {
         let stride = if all || jobs < EXACT_MAX { 1 } else { STRIDE };
         let stamps = (0..jobs.div_ceil(stride)).map(|_| Stamps::default()).collect();
-        Times { mask: stride as u32 - 1, submitted, stamps }
+        let stride = stride as u32;
+        let mask = AtomicU32::new(stride - 1);
+        let excess = AtomicI64::new(0);
+        Times { mask, stride, excess, jobs: jobs as u32, submitted, stamps }
     }
 
-    /// How many jobs one that is timed stands for.
-    pub(crate) fn weight(&self) -> u64 {
-        u64::from(self.mask) + 1
+    /// How many jobs one that has stamps stands for: those up to the next one, or to the end.
+    pub(crate) fn weight(&self, index: u32) -> u64 {
+        u64::from(self.stride.min(self.jobs - index))
     }
 
+    /// A turn of a job that is timed took so long. Returns for how many jobs that counts: for itself
+    /// alone while every one is timed.
+    pub(crate) fn weight_after(&self, index: u32, nanos: u64) -> u64 {
+        if self.stride == 1 {
+            return 1;
+        }
+        let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
+        let was = self.excess.load(Relaxed);
+        let excess = was.saturating_add(nanos - LONG).clamp(-REMEMBERED, REMEMBERED);
+        let all = excess >= 0;
+        let mask = if all { 0 } else { self.stride - 1 };
+        // All workers read what lies here for each job, so it is not written without need: after some
+        // ten jobs of a kind nothing changes any more.
+        if excess != was {
+            self.excess.store(excess, Relaxed);
+        }
+        if mask != self.mask.load(Relaxed) {
+            self.mask.store(mask, Relaxed);
+        }
+        if all || !index.is_multiple_of(self.stride) { 1 } else { self.weight(index) }
+    }
+
+    /// Whether the clock is read for a job.
+    #[inline(always)]
+    pub(crate) fn is_timed(&self, index: u32) -> bool {
+        index & self.mask.load(Relaxed) == 0
+    }
+
+    /// Where the times of a job are kept, for those who ask about it.
     #[inline(always)]
     pub(crate) fn of(&self, index: u32) -> Option<&Stamps> {
-        if index & self.mask == 0 { self.timed(index) } else { None }
+        if self.is_timed(index) { self.stamps(index) } else { None }
     }
 
     #[cold]
-    fn timed(&self, index: u32) -> Option<&Stamps> {
-        self.stamps.get((index / (self.mask + 1)) as usize)
+    fn stamps(&self, index: u32) -> Option<&Stamps> {
+        if !index.is_multiple_of(self.stride) {
+            return None;
+        }
+        self.stamps.get((index / self.stride) as usize)
     }
 
     pub(crate) fn read(&self, index: u32) -> Option<Timings> {
@@ -180,5 +229,50 @@ impl Stamps {
 
     fn ended(&self, now: u64) {
         self.ended.store(now.max(1), Relaxed);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_a_sample_stands_for_those_that_are_left() {
+        let times = Times::new(130, false, 0);
+        assert_eq!([0, 64, 128].map(|index| times.weight_after(index, 100)), [64, 64, 2]);
+        let exact = Times::new(EXACT_MAX - 1, false, 0);
+        assert_eq!([0, 1, 64].map(|index| exact.weight_after(index, 100)), [1; 3]);
+    }
+
+    #[test]
+    fn all_are_timed_while_they_are_long_and_a_sample_when_they_are_short_again() {
+        let times = Times::new(6_400, false, 0);
+        assert!(times.is_timed(64) && !times.is_timed(65));
+        assert_eq!(times.weight_after(0, 20_000), 1);
+        assert!(times.is_timed(1));
+        assert!(times.of(1).is_none(), "for the metrics only");
+        assert_eq!(times.weight_after(1, 20_000), 1);
+        let short = (2..).find(|index| {
+            times.weight_after(*index, 100);
+            !times.is_timed(1)
+        });
+        assert_eq!(short, Some(4), "what they were too long is made up for");
+    }
+
+    /// As when a worker loses its processor in the middle of a short job.
+    #[test]
+    fn one_that_is_long_by_accident_is_soon_forgotten() {
+        let times = Times::new(6_400, false, 0);
+        assert_eq!(times.weight_after(0, u64::MAX), 1);
+        let timed = (1..6_400).take_while(|index| times.is_timed(*index)).inspect(|index| {
+            times.weight_after(*index, 100);
+        });
+        assert_eq!(timed.count(), 11);
+        for index in (128..6_400).step_by(64) {
+            times.weight_after(index, 100);
+        }
+        // Among many that were short it changes nothing.
+        assert_eq!(times.weight_after(64, 90_000), 64);
+        assert!(!times.is_timed(65));
     }
 }

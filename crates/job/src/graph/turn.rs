@@ -31,19 +31,28 @@ pub(super) unsafe fn take_turn(
         return None;
     }
     seat.job.set(this.id_of(index).to_raw());
-    let timed = this.noted(index).is_some() || shared.events.is_listened();
-    let started = if timed { start_clock(this, index, shared, turn) } else { 0 };
+    let counts = this.is_timed(index);
+    let timed = counts || shared.events.is_listened();
+    let clock = timed.then(|| start_clock(this, index, counts, shared, turn));
     // SAFETY: the job is ours, and has not ended.
     let verdict = unsafe { this.at(index).turn(&mut Context::new(this, index, turn)) };
     if shared.settings.simulated {
-        leave_later(core, index, verdict, timed.then_some(started), turn);
+        leave_later(core, index, verdict, clock, turn);
         return Some(verdict);
     }
-    if timed {
-        stop_clock(this, index, verdict, started, shared, turn);
+    if let Some(clock) = clock {
+        stop_clock(this, index, verdict, clock, shared, turn);
     }
     seat.job.set(0);
     Some(verdict)
+}
+
+/// A turn that is timed.
+#[derive(Clone, Copy)]
+struct Clock {
+    started: u64,
+    /// For the metrics, and not only for those who listen. It may be otherwise when the turn ends.
+    counts: bool,
 }
 
 /// In a simulation the turn is over when virtual time has come to that; the job ends after it.
@@ -52,7 +61,7 @@ fn leave_later(
     core: NonNull<Core>,
     index: u32,
     verdict: Verdict,
-    started: Option<u64>,
+    clock: Option<Clock>,
     turn: &mut Turn<'_>,
 ) {
     struct Batch(NonNull<Core>);
@@ -67,22 +76,22 @@ fn leave_later(
         let core = unsafe { core.as_ref() };
         // SAFETY: as above.
         let shared = unsafe { core.shared() };
-        if let Some(started) = started {
-            stop_clock(core, index, verdict, started, shared, turn);
+        if let Some(clock) = clock {
+            stop_clock(core, index, verdict, clock, shared, turn);
         }
         shared.seat(turn.worker()).job.set(0);
     });
 }
 
 #[cold]
-fn start_clock(core: &Core, index: u32, shared: &Shared, turn: &Turn<'_>) -> u64 {
+fn start_clock(core: &Core, index: u32, counts: bool, shared: &Shared, turn: &Turn<'_>) -> Clock {
     let now = nanos(turn.now());
     let seat = shared.seat(turn.worker());
     seat.since.set(now);
     if let Some(noted) = core.noted(index) {
-        noted.started(now, |waited| seat.note_wait(waited, core.weight()));
+        noted.started(now, |waited| seat.note_wait(waited, core.weight(index)));
     }
-    now
+    Clock { started: now, counts }
 }
 
 #[cold]
@@ -90,7 +99,7 @@ fn stop_clock(
     core: &Core,
     index: u32,
     verdict: Verdict,
-    started: u64,
+    clock: Clock,
     shared: &Shared,
     turn: &Turn<'_>,
 ) {
@@ -98,16 +107,15 @@ fn stop_clock(
     let seat = shared.seat(turn.worker());
     seat.since.set(0);
     let noted = core.noted(index);
-    let took = now.saturating_sub(started);
-    if noted.is_some() {
-        seat.note_execution(took, core.weight());
-    }
+    let took = now.saturating_sub(clock.started);
+    let stands_for = if clock.counts { core.weight_after(index, took) } else { 0 };
+    seat.note_execution(took, stands_for);
     let took = noted.map_or(took, |noted| noted.worked(took));
     if verdict == Verdict::Continue {
         return;
     }
+    seat.measured.add(stands_for);
     if let Some(noted) = noted {
-        seat.measured.add(core.weight());
         noted.ended(now);
     }
     if let Some(kept) = core.kept(index) {
