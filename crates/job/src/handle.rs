@@ -34,6 +34,8 @@ pub enum Status<'a, R, E> {
     Failed(&'a JobError<E>),
     /// It was cancelled, or the pool stopped, before it ended.
     Cancelled,
+    /// It has completed or failed, and its result or error was taken: the handle was awaited.
+    Taken,
 }
 
 impl<R, E> Clone for Status<'_, R, E> {
@@ -100,6 +102,9 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
     /// Asks that it does not run, or if it is resumable, that it gets no further turn. False if it
     /// has ended. A plain job that runs is not interrupted; it may ask
     /// [`cancelled`](crate::Context::cancelled).
+    ///
+    /// It takes effect when the job would have run: until its turn comes it keeps its place in line
+    /// and its room under the capacity, and those who wait for it are not told.
     pub fn cancel(&self) -> bool {
         self.core.word(self.index).cancel()
     }
@@ -218,8 +223,7 @@ pub(crate) fn status<R, E>(core: &Core, index: u32) -> Status<'_, R, E> {
         Phase::Ended(_) => match result(core, index) {
             Some(Ok(result)) => Status::Completed(result),
             Some(Err(error)) => Status::Failed(error),
-            // It was awaited, and its result is elsewhere: there is nothing more to be told.
-            None => Status::Cancelled,
+            None => Status::Taken,
         },
     }
 }

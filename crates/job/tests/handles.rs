@@ -151,6 +151,17 @@ fn result_that_is_shared_is_read_and_not_taken() {
 }
 
 #[test]
+fn result_that_was_awaited_is_taken_and_its_job_was_not_cancelled() {
+    let pool = pool(1);
+    let mut good = pool.submit(Job::new(|_| 7)).unwrap();
+    assert_eq!(block_on(&mut good), Ok(7));
+    assert_eq!((good.status(), good.result()), (Status::Taken, None));
+    let mut bad = pool.submit(Job::fallible(|_| Err::<(), _>("no flour"))).unwrap();
+    assert_eq!(block_on(&mut bad), Err(JobError::Failed("no flour")));
+    assert_eq!((bad.status(), bad.result()), (Status::Taken, None));
+}
+
+#[test]
 fn results_go_with_their_handles_and_nothing_is_left() {
     let pool = pool(2);
     let counter = Counter::default();
