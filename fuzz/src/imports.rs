@@ -23,6 +23,7 @@ pub(crate) const IMPORTS: &[(&str, &[ValType], Option<ValType>)] = &[
     ("mutex_open", &[I32, I32], Some(I64)),
     ("lock", &[I64, I32, I32, I32], Some(I32)),
     ("unlock", &[I64, I32, I32], Some(I32)),
+    ("mutex_close", &[I64], Some(I32)),
     ("log", &[I32, I32, I32], None),
     ("now", &[], Some(I64)),
     ("random", &[I32, I32], None),

@@ -57,6 +57,9 @@ export namespace host {
   @external("shiftwork", "unlock")
   export declare function unlock(mutex: i64, bytes: usize, length: i32): i32;
   // @ts-ignore: decorator
+  @external("shiftwork", "mutex_close")
+  export declare function mutex_close(mutex: i64): i32;
+  // @ts-ignore: decorator
   @external("shiftwork", "log")
   export declare function log(level: i32, text: usize, length: i32): void;
   // @ts-ignore: decorator
@@ -70,7 +73,7 @@ export namespace host {
 /** What a call answers. Where a call returns an id, an index or a length, a code comes negative. */
 export namespace Code {
   export const OK: i32 = 0;
-  /** The channel is closed (and, for a receiver, empty). */
+  /** The channel is closed (and, for a receiver, empty), or the mutex is. */
   export const CLOSED: i32 = 1;
   /** The time is over. */
   export const TIMED_OUT: i32 = 2;
@@ -218,6 +221,11 @@ export class Mutex<T> {
   unlock(): i32 {
     store<T>(NUMBER, this.value);
     return host.unlock(this.id, NUMBER, sizeof<T>());
+  }
+
+  /** The mutex is gone, whoever holds it: those who wait for it, and all who come later, get CLOSED. */
+  close(): i32 {
+    return host.mutex_close(this.id);
   }
 }
 

@@ -22,7 +22,7 @@
 // What a call answers. Where a call returns an id, an index or a length, a code comes negative.
 enum sw_code {
     SW_OK = 0,
-    SW_CLOSED = 1,       // the channel is closed (and, for a receiver, empty)
+    SW_CLOSED = 1,       // the channel is closed (and, for a receiver, empty), or the mutex is
     SW_TIMED_OUT = 2,    // the time is over
     SW_FAILED = 3,       // the task that was awaited has failed
     SW_CANCELLED = 4,    // this task is asked to end
@@ -66,10 +66,12 @@ SW_IMPORT(chan_close) int32_t sw_chan_close(sw_chan channel);
 SW_IMPORT(select)
 int32_t sw_select(const sw_chan *channels, int32_t count, int64_t timeout_nanoseconds);
 
-// Mutexes. Each guards a cell of bytes, which come with the lock and go back with the unlock.
+// Mutexes. Each guards a cell of bytes, which come with the lock and go back with the unlock. One that
+// is closed is gone, whoever holds it; whoever waits for it gets SW_CLOSED.
 SW_IMPORT(mutex_open) sw_mutex sw_mutex_open(const void *bytes, int32_t length);
 SW_IMPORT(lock) int32_t sw_lock(sw_mutex mutex, void *buffer, int32_t capacity, int32_t *length);
 SW_IMPORT(unlock) int32_t sw_unlock(sw_mutex mutex, const void *bytes, int32_t length);
+SW_IMPORT(mutex_close) int32_t sw_mutex_close(sw_mutex mutex);
 
 // The world outside, as far as there is one.
 SW_IMPORT(log) void sw_log(int32_t level, const char *text, int32_t length);

@@ -18,7 +18,7 @@ pub(crate) const MODULE: &str = "shiftwork";
 pub enum Code {
     /// It was done.
     Ok = 0,
-    /// The channel is closed (and, for a receiver, empty).
+    /// The channel is closed (and, for a receiver, empty), or the mutex is.
     Closed = 1,
     /// The time is over.
     TimedOut = 2,
@@ -86,6 +86,7 @@ pub(crate) enum Call {
     MutexOpen,
     Lock,
     Unlock,
+    MutexClose,
     Log,
     Now,
     Random,
@@ -128,6 +129,7 @@ pub(crate) const IMPORTS: &[Import] = {
         import(MutexOpen, "mutex_open", &[I32, I32], Some(I64)),
         import(Lock, "lock", &[I64, I32, I32, I32], Some(I32)),
         import(Unlock, "unlock", &[I64, I32, I32], Some(I32)),
+        import(MutexClose, "mutex_close", &[I64], Some(I32)),
         import(Log, "log", &[I32, I32, I32], None),
         import(Now, "now", &[], Some(I64)),
         import(Random, "random", &[I32, I32], None),
@@ -150,18 +152,7 @@ impl Call {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-
-    const PAGE: &str = include_str!("../../../docs/abi.md");
-
-    /// The cells of the table whose header begins so, line by line, without the marks of code.
-    fn table(header: &str) -> Vec<Vec<&'static str>> {
-        let (_, rest) = PAGE.split_once(header).expect("the page has the table");
-        let lines = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
-        let cells = |line: &'static str| {
-            line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect()
-        };
-        lines.map(cells).collect()
-    }
+    use crate::page::{PAGE, table};
 
     fn signature(import: &Import) -> String {
         let parameters: Vec<String> = import.parameters.iter().map(Type::to_string).collect();

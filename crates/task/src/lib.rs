@@ -71,6 +71,8 @@ mod log;
 mod module;
 mod object;
 mod options;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod page;
 mod program;
 mod scheduler;
 #[cfg(any(test, shuttle))]

@@ -62,6 +62,10 @@ pub struct Limits {
     /// the guest sees it; 8 bytes for each entry of its tables; and what its stack has at first, 512 bytes
     /// under [`EngineKind::Wasmi`] and 4 KiB under [`EngineKind::Wasmtime`]. How far a stack grows is
     /// bounded by [`Limits::stack`] for each task, and is not counted here: the engines do not tell.
+    ///
+    /// The default is enough for a hundred thousand tasks with a page each. Pages that a guest has not
+    /// touched need no memory of the machine, so this is what a program can come to need, and not what
+    /// it does: set it to what the machine can spare where guests are not trusted.
     pub program_memory: usize,
     /// Entries of a task's tables, together.
     pub table_entries: usize,
@@ -97,7 +101,7 @@ impl Default for Limits {
         Limits {
             module_bytes: 64 << 20,
             task_memory: 64 << 20,
-            program_memory: 4 << 30,
+            program_memory: 8 << 30,
             table_entries: 100_000,
             stack: 1 << 20,
             call_depth: 10_000,

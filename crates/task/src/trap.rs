@@ -45,11 +45,14 @@ pub struct Trap {
     pub backtrace: Vec<String>,
     /// More about it, for [`TrapKind::Other`] and limits.
     pub message: Option<String>,
+    /// The function of the host that had just refused the guest something, since a limit of the program
+    /// did not allow it (code 7). For [`TrapKind::Unreachable`], which is how a guest gives up.
+    pub refused: Option<&'static str>,
 }
 
 impl Trap {
     pub(crate) fn new(kind: TrapKind) -> Trap {
-        Trap { kind, function: None, backtrace: Vec::new(), message: None }
+        Trap { kind, function: None, backtrace: Vec::new(), message: None, refused: None }
     }
 
     pub(crate) fn saying(kind: TrapKind, message: impl Into<String>) -> Trap {
@@ -81,6 +84,9 @@ impl fmt::Display for Trap {
         self.kind.fmt(f)?;
         if let Some(message) = &self.message {
             write!(f, ": {message}")?;
+        }
+        if let Some(call) = self.refused {
+            write!(f, " after `{call}` was refused by a limit of the program")?;
         }
         if let Some(function) = &self.function {
             write!(f, " (in {function})")?;

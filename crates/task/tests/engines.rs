@@ -208,6 +208,113 @@ fn a_spawn_bomb_is_stopped_by_the_limit() {
     });
 }
 
+/// A tenth of them, with a tenth of the memory that a program has by default.
+#[test]
+fn there_is_memory_for_a_hundred_thousand_tasks_with_a_page_each() {
+    let mut options = Options::default();
+    options.num_workers = Some(2);
+    options.limits.program_memory /= 10;
+    let scheduler = scheduler(
+        r#"(module
+            (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+            (import "shiftwork" "chan_open" (func $open (param i32) (result i64)))
+            (import "shiftwork" "chan_send" (func $send (param i64 i32 i32) (result i32)))
+            (import "shiftwork" "chan_recv" (func $recv (param i64 i32 i32 i32) (result i32)))
+            (import "shiftwork" "chan_close" (func $close (param i64) (result i32)))
+            (memory 1)
+            (table (export "table") 1 funcref)
+            (elem (i32.const 0) func $wait)
+            ;; Each says that it is there, and waits at the next channel until that is closed.
+            (func $wait (param $told i64) (result i64)
+                (drop (call $send (local.get $told) (i32.const 0) (i32.const 8)))
+                (i64.extend_i32_u
+                    (call $recv (i64.add (local.get $told) (i64.const 1))
+                        (i32.const 0) (i32.const 8) (i32.const 8))))
+            (func (export "main") (param $tasks i32) (local $told i64) (local $gate i64)
+                (local $left i32)
+                (local.set $told (call $open (i32.const 100)))
+                (local.set $gate (call $open (i32.const 0)))
+                (local.set $left (local.get $tasks))
+                (loop $more
+                    (drop (call $spawn (i32.const 0) (local.get $told)))
+                    (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+                    (br_if $more (local.get $left)))
+                (loop $more
+                    (drop (call $recv (local.get $told)
+                        (i32.const 0) (i32.const 8) (i32.const 8)))
+                    (local.set $tasks (i32.sub (local.get $tasks) (i32.const 1)))
+                    (br_if $more (local.get $tasks)))
+                (drop (call $close (local.get $gate)))))"#,
+        options,
+    );
+    scheduler.spawn("main", [10_000]).unwrap();
+    let results = scheduler.run().unwrap();
+    assert_eq!(results.len(), 10_001);
+    assert_eq!(scheduler.program().stats().live_max, 10_001);
+    assert!(results[1..].iter().all(|result| number(result) == 1), "the gate was closed for each");
+}
+
+/// A guest that can not go on executes `unreachable`, and may log why before.
+#[test]
+fn a_guest_that_gives_up_right_after_a_refusal_is_known_to_have_met_a_limit() {
+    let guest = |between: &str| {
+        format!(
+            r#"(module
+                (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+                (import "shiftwork" "log" (func $log (param i32 i32 i32)))
+                (import "shiftwork" "now" (func $now (result i64)))
+                (memory 1)
+                (table (export "table") 1 funcref)
+                (elem (i32.const 0) func $nothing)
+                (func $nothing (param i64))
+                (func (export "main")
+                    (if (i64.eq (call $spawn (i32.const 0) (i64.const 0)) (i64.const -7))
+                        (then {between} (unreachable)))))"#
+        )
+    };
+    on_each_engine(|mut options| {
+        options.limits.tasks = 1;
+        let log = "(call $log (i32.const 0) (i32.const 0) (i32.const 0))";
+        let now = "(drop (call $now))";
+        for (between, refused) in [("", Some("spawn")), (log, Some("spawn")), (now, None)] {
+            let results = run(&guest(between), options.clone());
+            let Err(TaskError::Trap(trap)) = &results[0].outcome else { panic!("{results:?}") };
+            assert_eq!((trap.kind, trap.refused), (TrapKind::Unreachable, refused));
+            let says = "unreachable executed after `spawn` was refused by a limit of the program";
+            assert_eq!(trap.to_string().starts_with(says), refused.is_some(), "{trap}");
+        }
+    });
+}
+
+#[test]
+fn mutexes_that_are_closed_make_room_for_others() {
+    on_each_engine(|mut options| {
+        options.limits.mutexes = 1;
+        let results = run(
+            r#"(module
+                (import "shiftwork" "mutex_open" (func $open (param i32 i32) (result i64)))
+                (import "shiftwork" "mutex_close" (func $close (param i64) (result i32)))
+                (import "shiftwork" "lock" (func $lock (param i64 i32 i32 i32) (result i32)))
+                (memory 1)
+                (func (export "main") (result i64) (local $mutex i64) (local $rounds i64)
+                    (loop $more
+                        (local.set $mutex (call $open (i32.const 0) (i32.const 8)))
+                        (if (i64.lt_s (local.get $mutex) (i64.const 0))
+                            (then (return (local.get $mutex))))
+                        (if (i32.ne (call $close (local.get $mutex)) (i32.const 0))
+                            (then (return (i64.const -100))))
+                        (if (i32.ne (call $lock (local.get $mutex)
+                                (i32.const 0) (i32.const 8) (i32.const 8)) (i32.const 1))
+                            (then (return (i64.const -200))))
+                        (local.set $rounds (i64.add (local.get $rounds) (i64.const 1)))
+                        (br_if $more (i64.lt_s (local.get $rounds) (i64.const 1000))))
+                    (local.get $rounds)))"#,
+            options,
+        );
+        assert_eq!(number(&results[0]), 1_000);
+    });
+}
+
 #[test]
 fn memory_grows_to_the_limit_of_the_task_or_of_the_program() {
     on_each_engine(|mut options| {

@@ -140,6 +140,33 @@ fn a_mutex_has_one_owner_at_a_time() {
 }
 
 #[test]
+fn a_mutex_is_closed_while_others_lock_it_and_wait_then_all_are_told() {
+    check(|| {
+        let guests = Guests::new()
+            .add("main", |g, _| async move {
+                let mutex = g.open_mutex(&[0]).await;
+                let tasks = [g.spawn(1, mutex).await, g.spawn(1, mutex).await];
+                assert_eq!(g.close_mutex(mutex).await, 0);
+                for task in tasks {
+                    let code = g.await_task(task).await.unwrap();
+                    assert!([0, 1].contains(&code), "{code}");
+                }
+                g.lock(mutex, 1).await.unwrap_err().into()
+            })
+            .add("other", |g, mutex| async move {
+                match g.lock(mutex, 1).await {
+                    Ok(cell) => {
+                        g.yield_now().await;
+                        g.unlock(mutex, &cell).await.into()
+                    }
+                    Err(code) => code.into(),
+                }
+            });
+        expect(guests, 1);
+    });
+}
+
+#[test]
 fn closed_while_others_come_and_wait_then_all_are_told() {
     check(|| {
         let guests = Guests::new()

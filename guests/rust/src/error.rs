@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {
-    /// The channel is closed (and, for a receiver, empty).
+    /// The channel is closed (and, for a receiver, empty), or the mutex is.
     Closed,
     /// The time is over.
     TimedOut,
@@ -56,7 +56,7 @@ pub(crate) fn positive(answer: i64) -> Result<i64, Error> {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Closed => f.write_str("the channel is closed"),
+            Error::Closed => f.write_str("the channel or the mutex is closed"),
             Error::TimedOut => f.write_str("the time is over"),
             Error::Failed => f.write_str("the task that was awaited has failed"),
             Error::Cancelled => f.write_str("this task is asked to end"),

@@ -99,6 +99,12 @@ impl Mutex {
         check(unsafe { host::unlock(self.0, cell.as_ptr(), cell.len() as i32) }, 0)
     }
 
+    /// It is gone, whoever holds it: those who wait for it, and all who come later, get
+    /// [`Error::Closed`].
+    pub fn close(self) -> Result<(), Error> {
+        check(host::mutex_close(self.0), 0)
+    }
+
     /// Its number.
     pub fn id(self) -> i64 {
         self.0

@@ -50,6 +50,9 @@ pub(crate) struct Host {
     table: usize,
     /// Calls since the step began.
     calls: u64,
+    /// The last call, if a limit did not allow it. To log a line does not count: a guest that gives up
+    /// says so first.
+    refused: Option<Call>,
 }
 
 /// What an entry of a table counts in the program's memory: as much as the engine needs that needs more.
@@ -72,6 +75,7 @@ impl Host {
             memory: 0,
             table: 0,
             calls: 0,
+            refused: None,
         }
     }
 
@@ -82,6 +86,11 @@ impl Host {
             ready.wake();
         }
         mem::take(&mut self.calls)
+    }
+
+    /// The function that has just refused the guest something, since a limit did not allow it.
+    pub(crate) fn refused(&self) -> Option<&'static str> {
+        self.refused.map(|call| call.import().name)
     }
 
     /// Whether the task waits for nothing but its next turn.
@@ -111,6 +120,7 @@ impl Host {
             Call::MutexOpen => self.open_mutex(memory.read(a, b)?),
             Call::Lock => self.lock(a, memory, [b, c, d]),
             Call::Unlock => self.unlock(a, memory.read(b, c)?),
+            Call::MutexClose => self.close_mutex(a),
             Call::Log => self.log(a, memory.read(b, c)?),
             Call::Now => Ok(Answer::Return(self.now())),
             Call::Random => self.random(memory.write(a, b)?),
@@ -185,9 +195,11 @@ impl Calls for Host {
         debug_assert!(matches!(self.pending, Pending::Nothing), "a guest that waits has called");
         self.calls += 1;
         let before = self.ready.take();
-        let answer = self
-            .dispatch(call, arguments, &mut Memory(memory))
-            .unwrap_or_else(|code| Host::code(call, code));
+        let called = self.dispatch(call, arguments, &mut Memory(memory));
+        if call != Call::Log {
+            self.refused = (called == Err(Code::Limit)).then_some(call);
+        }
+        let answer = called.unwrap_or_else(|code| Host::code(call, code));
         if let Some(before) = before {
             if answer == Answer::Wait && !self.yields() {
                 before.run_next();

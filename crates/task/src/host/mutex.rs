@@ -1,4 +1,4 @@
-//! Calls about mutexes: open, lock, unlock.
+//! Calls about mutexes: open, lock, unlock, close.
 
 use std::sync::Arc;
 
@@ -30,14 +30,16 @@ impl Host {
         })
     }
 
-    /// The mutex with this id: one that the task holds is found at once.
+    /// The mutex with this id: one that the task holds is found at once. One that was given out and is
+    /// gone is closed.
     fn mutex(&self, id: u64) -> Result<Arc<Guarded>, Code> {
         if let Some(held) = self.held.get(&id) {
             return Ok(held.clone());
         }
         match self.shared.mutexes.find(id) {
             Lookup::There(mutex) => Ok(mutex),
-            Lookup::Gone | Lookup::Never => Err(Code::NoSuch),
+            Lookup::Gone => Err(Code::Closed),
+            Lookup::Never => Err(Code::NoSuch),
         }
     }
 
@@ -71,9 +73,19 @@ impl Host {
         let mut readies = Readies::default();
         let code = mutex.unlock(&self.shared.commons, self.own.id, bytes, &mut readies);
         self.wake(readies);
-        if code == Code::Ok {
+        if matches!(code, Code::Ok | Code::Closed) {
             self.held.remove(&id);
         }
         Err(code)
+    }
+
+    pub(super) fn close_mutex(&mut self, id: u64) -> Called {
+        let mutex = self.mutex(id)?;
+        let mut readies = Readies::default();
+        let closed = mutex.close(&self.shared.commons, &mut readies);
+        self.wake(readies);
+        self.held.remove(&id);
+        self.shared.mutexes.remove(id);
+        Err(if closed { Code::Ok } else { Code::Closed })
     }
 }

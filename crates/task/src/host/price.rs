@@ -61,6 +61,7 @@ pub(crate) fn of(
         | Call::ChanRecv
         | Call::ChanClose
         | Call::Lock
+        | Call::MutexClose
         | Call::Now => 0,
     }
 }

@@ -4,6 +4,7 @@
 //! 2. An unlock makes the longest waiter the owner, if its buffer has room for the cell. Those who
 //!    have too little are answered, and own nothing.
 //! 3. An owner that ends without an unlock poisons it: what the cell should be nobody knows.
+//! 4. Once it is closed nobody owns it, waits for it or finds it any more.
 
 use crate::{
     abi::Code,
@@ -30,6 +31,7 @@ pub(crate) struct Guarded {
 struct State {
     owner: Option<TaskId>,
     poisoned: bool,
+    closed: bool,
     cell: Message,
     line: Line<Claimant>,
 }
@@ -44,7 +46,8 @@ struct Claimant {
 impl Guarded {
     /// The caller has taken the cell's weight from the allowance.
     pub(crate) fn new(id: u64, cell: Message) -> Guarded {
-        let state = State { owner: None, poisoned: false, cell, line: Line::default() };
+        let line = Line::default();
+        let state = State { owner: None, poisoned: false, closed: false, cell, line };
         Guarded { id, state: Mutex::new(state) }
     }
 
@@ -57,6 +60,9 @@ impl Guarded {
         begin: impl FnOnce() -> Option<Waiter>,
     ) -> Attempt {
         let mut state = self.state.lock();
+        if state.closed {
+            return Attempt::Over(Code::Closed);
+        }
         if state.poisoned {
             return Attempt::Over(Code::Poisoned);
         }
@@ -84,6 +90,9 @@ impl Guarded {
         ready: &mut Readies,
     ) -> Code {
         let mut state = self.state.lock();
+        if state.closed {
+            return Code::Closed;
+        }
         if state.owner != Some(who) {
             return Code::BadArgument;
         }
@@ -122,10 +131,21 @@ impl Guarded {
         // Nobody reads the cell any more.
         commons.in_flight.give_back(state.cell.bytes().len());
         state.cell = Message::new(&[]);
-        for claimant in state.line.take_all() {
-            let poisoned = Outcome::Code(Code::Poisoned);
-            ready.add(claimant.waiter.answer(&commons.counts, poisoned, &[]));
+        state.tell_all(commons, Code::Poisoned, ready);
+    }
+
+    /// Closes it, whoever owns it, and tells whoever waits. False: it was closed.
+    pub(crate) fn close(&self, commons: &Commons, ready: &mut Readies) -> bool {
+        let mut state = self.state.lock();
+        if state.closed {
+            return false;
         }
+        state.closed = true;
+        state.owner = None;
+        commons.in_flight.give_back(state.cell.weight());
+        state.cell = Message::new(&[]);
+        state.tell_all(commons, Code::Closed, ready);
+        true
     }
 
     /// Somebody does not wait any more.
@@ -136,5 +156,14 @@ impl Guarded {
 
     pub(crate) fn owner(&self) -> Option<TaskId> {
         self.state.lock().owner
+    }
+}
+
+impl State {
+    /// Nobody gets it any more.
+    fn tell_all(&mut self, commons: &Commons, code: Code, ready: &mut Readies) {
+        for claimant in self.line.take_all() {
+            ready.add(claimant.waiter.answer(&commons.counts, Outcome::Code(code), &[]));
+        }
     }
 }

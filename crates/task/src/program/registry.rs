@@ -28,6 +28,9 @@ pub(crate) struct Registry {
     ended: Mutex<VecDeque<TaskId>>,
     /// So many results are kept.
     keep: usize,
+    forgotten: AtomicU64,
+    /// Of those, tasks that had failed, and nobody had awaited them.
+    forgotten_failures: AtomicU64,
     /// No task is to begin any more. Set before all are asked to end, and read under the lock that
     /// enters one: so each is asked, or knows.
     closing: AtomicBool,
@@ -110,6 +113,8 @@ impl Registry {
             next: AtomicU64::new(1),
             ended: Mutex::default(),
             keep,
+            forgotten: AtomicU64::new(0),
+            forgotten_failures: AtomicU64::new(0),
             closing: AtomicBool::new(false),
         }
     }
@@ -201,6 +206,9 @@ impl Registry {
         let Entry::Live(live) = entry else { unreachable!("a task ends once") };
         let awaiters = std::mem::take(&mut live.awaiters);
         ended.awaited = !awaiters.is_empty();
+        if live.forgotten {
+            self.forget(&ended);
+        }
         let result = tell(awaiters, &ended);
         let before = if live.forgotten {
             shard.remove(&id.get())
@@ -230,7 +238,24 @@ impl Registry {
             _ => shard.remove(&oldest.get()),
         };
         drop(shard);
+        if let Some(Entry::Ended(ended)) = &forgotten {
+            self.forget(ended);
+        }
         drop(forgotten);
+    }
+
+    /// Counts a result that is not kept. Before those are told who wait for its task or for all, so
+    /// that they find it counted.
+    fn forget(&self, ended: &Ended) {
+        self.forgotten.fetch_add(1, Relaxed);
+        if ended.has_failed() && !ended.awaited {
+            self.forgotten_failures.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// How many results were forgotten, and of how many tasks that had failed without being awaited.
+    pub(crate) fn forgotten(&self) -> (u64, u64) {
+        (self.forgotten.load(Relaxed), self.forgotten_failures.load(Relaxed))
     }
 
     /// All tasks that have not ended, the oldest first.

@@ -18,6 +18,11 @@ pub struct Stats {
     pub completed: u64,
     /// Tasks that have failed.
     pub failed: u64,
+    /// Tasks that have ended and whose results are forgotten: see
+    /// [`Limits::results`](crate::Limits::results).
+    pub forgotten: u64,
+    /// Of those, tasks that had failed, and that nobody had awaited until then.
+    pub forgotten_failures: u64,
     /// Tasks that have not ended.
     pub live: usize,
     /// The most tasks that there were at once.
@@ -106,10 +111,13 @@ impl Stats {
         let sum = |which: fn(&Counts) -> &AtomicU64| {
             tally.workers.iter().map(|counts| which(counts).load(Relaxed)).sum()
         };
+        let (forgotten, forgotten_failures) = shared.registry.forgotten();
         Stats {
             spawned: shared.registry.given_out(),
             completed: tally.completed.load(Relaxed),
             failed: tally.failed.load(Relaxed),
+            forgotten,
+            forgotten_failures,
             live: shared.commons.counts.live(),
             live_max: tally.live_max.load(Relaxed),
             switches: sum(|counts| &counts.switches),

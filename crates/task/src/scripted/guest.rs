@@ -213,6 +213,11 @@ impl Guest {
         self.call(Call::Unlock, arguments).await as i32
     }
 
+    /// The ABI's `mutex_close`.
+    pub async fn close_mutex(&self, mutex: i64) -> i32 {
+        self.call(Call::MutexClose, [mutex as u64, 0, 0, 0]).await as i32
+    }
+
     /// The ABI's `log`.
     pub async fn log(&self, level: i32, text: &[u8]) {
         self.put(BYTES, text);

@@ -126,6 +126,7 @@ impl TaskBody {
         let host = (&mut *back as &mut dyn Any).downcast_mut::<Host>().expect("a task has a host");
         let host_calls = host.end_step();
         let yields = host.yields();
+        let refused = host.refused();
         *calls = Some(back);
         own.add_fuel(step.used);
         if self.fuel != u64::MAX {
@@ -143,7 +144,8 @@ impl TaskBody {
             Stepped::Waits => Step::Pause,
             Stepped::Returned(values) => self.over(own, Ok(values)),
             Stepped::Trapped(trap) => {
-                let trap = self.locate(own, *trap);
+                let mut trap = self.locate(own, *trap);
+                trap.refused = refused.filter(|_| trap.kind == TrapKind::Unreachable);
                 self.over(own, Err(TaskError::Trap(trap)))
             }
         }

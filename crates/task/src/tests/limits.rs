@@ -60,8 +60,11 @@ fn channels_and_mutexes_are_counted() {
             assert_eq!(g.open(0).await, -7);
             g.close(first).await;
             assert!(g.open(0).await > 0, "a closed one makes room");
-            assert!(g.open_mutex(b"").await > 0 && g.open_mutex(b"").await > 0);
+            let mutex = g.open_mutex(b"").await;
+            assert!(g.open_mutex(b"").await > 0);
             assert_eq!(g.open_mutex(b"").await, -7);
+            assert_eq!(g.close_mutex(mutex).await, 0);
+            assert!(g.open_mutex(b"").await > 0, "a closed one makes room");
             0
         })
     });
@@ -213,6 +216,35 @@ fn tables_and_stacks_count_in_the_memory_of_the_program() {
     assert_eq!(program.stats().memory, 1_000);
     drop(host);
     assert_eq!(program.stats().memory, 0);
+}
+
+/// Main spawns two that fail, of which it awaits one, and five that return.
+#[test]
+fn failures_that_are_forgotten_before_anybody_awaited_them_are_counted() {
+    let guests = || {
+        Guests::new()
+            .add("main", |g, _| async move {
+                g.spawn(1, 1).await;
+                g.sleep(1_000_000).await; // it has failed by then
+                let failing = g.spawn(1, 1).await;
+                assert_eq!(g.await_task(failing).await, Err(3));
+                for _ in 0..5 {
+                    let good = g.spawn(1, 0).await;
+                    assert_eq!(g.await_task(good).await, Ok(0));
+                }
+                0
+            })
+            .add("other", |g, fails| async move { if fails == 1 { g.trap().await } else { 0 } })
+    };
+    for (kept, forgotten_failures) in [(8, 0), (2, 1), (0, 1)] {
+        let options = limited(|limits| limits.results = kept);
+        let (program, results) = simulate(options, guests(), 0);
+        assert_eq!(results.len(), kept);
+        let stats = program.stats();
+        assert_eq!((stats.completed, stats.failed), (6, 2));
+        assert_eq!(stats.forgotten, 8 - kept as u64);
+        assert_eq!(stats.forgotten_failures, forgotten_failures, "{kept} are kept");
+    }
 }
 
 #[test]

@@ -234,8 +234,80 @@ fn handles_that_are_no_mutexes_are_none() {
             for no_mutex in [0, -1, i64::MAX, i64::MIN, own, channel, mutex + 1] {
                 assert_eq!(g.lock(no_mutex, 8).await, Err(6), "{no_mutex:#x}");
                 assert_eq!(g.unlock(no_mutex, b"").await, 6, "{no_mutex:#x}");
+                assert_eq!(g.close_mutex(no_mutex).await, 6, "{no_mutex:#x}");
             }
             0
         })
     });
+}
+
+#[test]
+fn a_closed_mutex_is_closed_for_those_who_wait_and_those_who_come() {
+    check(|| {
+        Guests::new()
+            .add(MAIN, |g, _| async move {
+                let mutex = g.open_mutex(b"a cell that is longer than thirty bytes").await;
+                g.lock(mutex, 100).await.unwrap();
+                let mut others = Vec::new();
+                for _ in 0..3 {
+                    others.push(g.spawn(OTHER, mutex).await);
+                }
+                g.yield_now().await;
+                assert_eq!(g.close_mutex(mutex).await, 0);
+                for other in others {
+                    assert_eq!(g.await_task(other).await, Ok(1));
+                }
+                assert_eq!(g.lock(mutex, 100).await, Err(1));
+                assert_eq!(g.unlock(mutex, b"").await, 1);
+                assert_eq!(g.close_mutex(mutex).await, 1);
+                0
+            })
+            .add("other", |g, mutex| async move { g.lock(mutex, 100).await.unwrap_err().into() })
+    });
+}
+
+/// Whether it unlocks what is gone, or ends without.
+#[test]
+fn another_closes_a_mutex_then_its_owner_poisons_nothing_and_nothing_is_left() {
+    for unlocks in [false, true] {
+        let guests = Guests::new()
+            .add(MAIN, move |g, _| async move {
+                let mutex = g.open_mutex(b"cell").await;
+                g.lock(mutex, 100).await.unwrap();
+                let other = g.spawn(OTHER, mutex).await;
+                assert_eq!(g.await_task(other).await, Ok(0));
+                if unlocks {
+                    assert_eq!(g.unlock(mutex, b"a longer cell").await, 1);
+                    assert_eq!(g.unlock(mutex, b"").await, 1);
+                }
+                0
+            })
+            .add("other", |g, mutex| async move { g.close_mutex(mutex).await.into() });
+        let (program, results) = simulate(Options::default(), guests, 0);
+        assert_eq!(value(&results[0]), 0);
+        let stats = program.stats();
+        assert_eq!((stats.mutexes, stats.bytes_in_flight), (0, 0));
+    }
+}
+
+#[test]
+fn a_poisoned_mutex_can_be_closed() {
+    let guests = Guests::new()
+        .add(MAIN, |g, _| async move {
+            let mutex = g.open_mutex(b"cell").await;
+            let other = g.spawn(OTHER, mutex).await;
+            assert_eq!(g.await_task(other).await, Ok(0));
+            assert_eq!(g.lock(mutex, 100).await, Err(8));
+            assert_eq!(g.close_mutex(mutex).await, 0);
+            assert_eq!(g.lock(mutex, 100).await, Err(1));
+            0
+        })
+        .add("other", |g, mutex| async move {
+            g.lock(mutex, 100).await.unwrap();
+            0
+        });
+    let (program, results) = simulate(Options::default(), guests, 0);
+    assert_eq!(value(&results[0]), 0);
+    let stats = program.stats();
+    assert_eq!((stats.mutexes, stats.bytes_in_flight), (0, 0));
 }

@@ -147,6 +147,7 @@ fn foreign_handles_are_no_handles() {
         let mutex = format!("(i64.const {nobody}) (i32.const 0) (i32.const 8)");
         tries.int(&format!("call $lock {mutex} (i32.const 8)"), 6);
         tries.int(&format!("call $unlock {mutex}"), 6);
+        tries.int(&format!("call $mutex_close (i64.const {nobody})"), 6);
     }
     for nobody in [0, -1, CHANNEL, MUTEX, 1_000_000, i64::MAX, i64::MIN] {
         tries.int(&format!("call $await (i64.const {nobody}) (i32.const 0)"), 6);

@@ -42,6 +42,7 @@ const PRELUDE: &str = r#"
     (import "shiftwork" "mutex_open" (func $mutex_open (param i32 i32) (result i64)))
     (import "shiftwork" "lock" (func $lock (param i64 i32 i32 i32) (result i32)))
     (import "shiftwork" "unlock" (func $unlock (param i64 i32 i32) (result i32)))
+    (import "shiftwork" "mutex_close" (func $mutex_close (param i64) (result i32)))
     (import "shiftwork" "log" (func $log (param i32 i32 i32)))
     (import "shiftwork" "now" (func $now (result i64)))
     (import "shiftwork" "random" (func $random (param i32 i32)))

@@ -19,6 +19,7 @@ absent! {
         sleep(i64);
         chan_open(i32) -> i64;
         chan_close(i64) -> i32;
+        mutex_close(i64) -> i32;
         now() -> i64;
     }
     unsafe {

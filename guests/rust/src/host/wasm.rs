@@ -23,6 +23,7 @@ unsafe extern "C" {
     pub(crate) fn mutex_open(bytes: *const u8, length: i32) -> i64;
     pub(crate) fn lock(mutex: i64, buffer: *mut u8, capacity: i32, length: *mut i32) -> i32;
     pub(crate) fn unlock(mutex: i64, bytes: *const u8, length: i32) -> i32;
+    pub(crate) safe fn mutex_close(mutex: i64) -> i32;
     pub(crate) fn log(level: i32, text: *const u8, length: i32);
     pub(crate) safe fn now() -> i64;
     pub(crate) fn random(buffer: *mut u8, length: i32);

@@ -117,6 +117,7 @@ pub(super) fn link(engine: &Engine, imports: &[Call]) -> Result<Linker<Guest>> {
             Call::MutexOpen => define::<(i32, i32), i64>(&mut linker, call),
             Call::Lock => define::<(i64, i32, i32, i32), i32>(&mut linker, call),
             Call::Unlock => define::<(i64, i32, i32), i32>(&mut linker, call),
+            Call::MutexClose => define::<(i64,), i32>(&mut linker, call),
             Call::Log => define::<(i32, i32, i32), ()>(&mut linker, call),
             Call::Now => define::<(), i64>(&mut linker, call),
             Call::Random => define::<(i32, i32), ()>(&mut linker, call),
