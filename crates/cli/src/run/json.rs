@@ -8,7 +8,9 @@
 //! ```
 //!
 //! A result is a number, `null` for a function that returns nothing, or a list for one that returns
-//! several. Every task has a result or an error; one that had not ended has an error that says so.
+//! several. Every task has a result or an error; one that had not ended has an error that says so. Of
+//! more than a million the oldest are left out: `stats` has how many are `forgotten`, and how many of
+//! them had failed without being awaited.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -45,6 +47,8 @@ struct Stats {
     spawned: u64,
     completed: u64,
     failed: u64,
+    forgotten: u64,
+    forgotten_failures: u64,
     live_max: usize,
     switches: u64,
     preemptions: u64,
@@ -123,6 +127,8 @@ fn stats(report: &Report) -> Stats {
         spawned: stats.spawned,
         completed: stats.completed,
         failed: stats.failed,
+        forgotten: stats.forgotten,
+        forgotten_failures: stats.forgotten_failures,
         live_max: stats.live_max,
         switches: stats.switches,
         preemptions: stats.preemptions,

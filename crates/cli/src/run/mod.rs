@@ -84,13 +84,14 @@ impl std::fmt::Display for Unwritten {
 
 fn execute(options: &Options) -> Result<Verdict> {
     let module = file::read(&options.file)?;
-    let timeline = options.timeline.as_deref().map(Timeline::create).transpose()?;
     let mut world = World::new(options)?;
     let handle = Handle::clone(&world);
     let program = Program::load(&world, module, options.for_program())
         .map_err(Options::with_advice)
         .with_context(|| options.file.display().to_string())?;
     let (func, arguments) = entry::choose(&program, options.func.as_deref(), &options.arguments)?;
+    // Only now: a file that is there is of an earlier run, and stays if nothing is run.
+    let timeline = options.timeline.as_deref().map(Timeline::create).transpose()?;
     let interrupt = Interrupt::listen(&program)?;
     let picture = options.gantt.as_deref().map(Picture::create).transpose()?;
     let start = world.now();

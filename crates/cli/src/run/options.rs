@@ -29,7 +29,8 @@ The exit code says what came of it:
   2   something is wrong with the command line or the module, and nothing was run
   3   deadlock: all tasks waited, each for another or for nothing; the explanation is printed
   4   the time was over (--timeout)
-  5   a limit was reached (--memory, --fuel, the depth of calls, the number of tasks)
+  5   a limit was reached (--memory, --program-memory, --tasks, --fuel, the depth of calls), or a task
+      gave up right after a call was refused by one (`unreachable`, as the bindings do)
   130 Ctrl-C: tasks were asked to end, and did. A second Ctrl-C does not wait for that.
 
 Examples:
@@ -75,6 +76,15 @@ pub(crate) struct Options {
     /// How large the memory of one task may grow, in bytes or with K, M or G [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = parse::memory, help_heading = "Limits")]
     memory: Option<usize>,
+    /// How large the memories of all tasks may be together [default: 8G]
+    ///
+    /// What counts is what guests see: 64K for each page, touched or not. The default is enough for a
+    /// hundred thousand tasks with a page each.
+    #[arg(long, value_name = "SIZE", value_parser = parse::program_memory, help_heading = "Limits")]
+    program_memory: Option<usize>,
+    /// How many tasks there may be at once [default: 1000000]
+    #[arg(long, value_name = "N", value_parser = parse::tasks, help_heading = "Limits")]
+    tasks: Option<usize>,
     /// How many operations one task may use in all [default: no limit]
     #[arg(long, value_name = "OPS", value_parser = parse::operations, help_heading = "Limits")]
     fuel: Option<u64>,
@@ -126,6 +136,12 @@ impl Options {
         options.log = guest_log::sink(self.log);
         if let Some(memory) = self.memory {
             options.limits.task_memory = memory;
+        }
+        if let Some(memory) = self.program_memory {
+            options.limits.program_memory = memory;
+        }
+        if let Some(tasks) = self.tasks {
+            options.limits.tasks = tasks;
         }
         options
     }

@@ -7,8 +7,25 @@ const MEMORY_MIN: u64 = 64 << 10;
 /// More can not be addressed with 32 bits.
 const MEMORY_MAX: u64 = 4 << 30;
 
-/// `65536`, `64K`, `64M`, `1G`, also with `B` or `iB` behind the letter.
+/// The memory of a task.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        Some(bytes @ MEMORY_MIN..=MEMORY_MAX) => Ok(bytes as usize),
+        _ => Err("it must be from 64K (one page) to 4G".to_owned()),
+    }
+}
+
+/// The memories of all tasks.
+pub(crate) fn program_memory(text: &str) -> Result<usize, String> {
+    match size(text)?.map(usize::try_from) {
+        Some(Ok(bytes)) if bytes as u64 >= MEMORY_MIN => Ok(bytes),
+        Some(Ok(_)) => Err("it must be at least 64K (one page)".to_owned()),
+        _ => Err("it is too large".to_owned()),
+    }
+}
+
+/// `65536`, `64K`, `64M`, `1G`, also with `B` or `iB` behind the letter. `None`: too large to count.
+fn size(text: &str) -> Result<Option<u64>, String> {
     let what = || format!("`{text}` is no size: give bytes, or a number with K, M or G (64M)");
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -20,10 +37,7 @@ pub(crate) fn memory(text: &str) -> Result<usize, String> {
         "g" | "gb" | "gib" => 30,
         _ => return Err(what()),
     };
-    match number.checked_mul(1 << shift) {
-        Some(bytes @ MEMORY_MIN..=MEMORY_MAX) => Ok(bytes as usize),
-        _ => Err("it must be from 64K (one page) to 4G".to_owned()),
-    }
+    Ok(number.checked_mul(1 << shift))
 }
 
 /// `500ms`, `10s`, `1.5m`, `2h`; without a unit, seconds.
@@ -56,6 +70,15 @@ pub(crate) fn operations(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A number of tasks, from 1: main is one.
+pub(crate) fn tasks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(tasks) => Ok(tasks),
+        Err(_) => Err(format!("`{text}` is no number of tasks")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +94,23 @@ mod tests {
             assert!(memory(bad).is_err(), "{bad:?} was taken");
         }
         assert!(memory("18014398509481984K").is_err(), "it overflows");
+    }
+
+    #[test]
+    fn the_memory_of_all_may_be_larger_than_that_of_one() {
+        assert_eq!(program_memory("64K"), Ok(64 << 10));
+        assert_eq!(program_memory("100G"), Ok(100 << 30));
+        for bad in ["", "0", "63K", "M", "1.5G", "-1", "64X", "18014398509481984K"] {
+            assert!(program_memory(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn tasks_are_counted_from_one() {
+        assert_eq!(tasks("1"), Ok(1));
+        for bad in ["0", "-1", "1.5", "many", ""] {
+            assert!(tasks(bad).is_err(), "{bad:?} was taken");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use shiftwork::task::{TaskError, TaskId, TaskInfo, TaskResult, TaskState};
+use shiftwork::task::{TaskError, TaskId, TaskInfo, TaskResult, TaskState, TrapKind};
 
 use super::{Options, Report, watch::End};
 use crate::text::{count, precise, thousands};
@@ -44,6 +44,7 @@ pub(crate) fn complaints(report: &Report, options: &Options) -> String {
         0 => {}
         more => text.push_str(&format!("and {} failed\n", count(more, "more task"))),
     }
+    forgotten(&mut text, report);
     if report.end == End::Timeout {
         let limit = options.timeout.unwrap_or_default();
         let _ = writeln!(text, "error: the time is over ({})", precise(limit));
@@ -64,14 +65,38 @@ fn deadlock(text: &mut String, report: &Report) {
     }
 }
 
+/// How many failures can not be told any more. Of many tasks the results of the oldest are forgotten.
+fn forgotten(text: &mut String, report: &Report) {
+    if let failures @ 1.. = report.stats.forgotten_failures {
+        let tasks = count(failures as usize, "task");
+        let _ = writeln!(
+            text,
+            "error: {tasks} failed whose results are forgotten, and nobody had awaited them"
+        );
+    }
+}
+
+/// Which option allows more, if it failed for want of it.
+fn advice(error: &TaskError) -> &'static str {
+    let TaskError::Trap(trap) = error else { return "" };
+    match (trap.kind, trap.refused, trap.message.as_deref()) {
+        (_, Some("spawn"), _) => " (see --tasks)",
+        // It is not the system that has none.
+        (TrapKind::Limit, _, Some(why)) if why.contains("memory") && !why.contains("system") => {
+            " (see --program-memory)"
+        }
+        _ => "",
+    }
+}
+
 fn failure(text: &mut String, result: &TaskResult, main: Option<TaskId>) {
     let Err(error) = &result.outcome else { return };
-    let (id, func) = (result.id, &result.func);
+    let (id, func, advice) = (result.id, &result.func, advice(error));
     let _ = match main {
-        Some(main) if main == id => write!(text, "error: {func} failed: {error}"),
+        Some(main) if main == id => write!(text, "error: {func} failed: {error}{advice}"),
         // Somebody in the program has been told, and it was theirs to deal with it.
-        _ if result.awaited => write!(text, "note: {id} ({func}) failed: {error}"),
-        _ => write!(text, "error: {id} ({func}) failed: {error}, and nobody awaited it"),
+        _ if result.awaited => write!(text, "note: {id} ({func}) failed: {error}{advice}"),
+        _ => write!(text, "error: {id} ({func}) failed: {error}{advice}, and nobody awaited it"),
     };
     text.push('\n');
     if let TaskError::Trap(trap) = error {
@@ -112,6 +137,9 @@ pub(crate) fn stats(report: &Report) -> String {
     let [spawned, completed, failed] =
         [stats.spawned, stats.completed, stats.failed].map(thousands);
     row("tasks", format!("{spawned} spawned, {completed} returned, {failed} failed"));
+    if stats.forgotten > 0 {
+        row("results forgotten", thousands(stats.forgotten));
+    }
     row("most tasks at once", thousands(stats.live_max as u64));
     row("turns of tasks", thousands(stats.switches));
     row("preemptions", thousands(stats.preemptions));

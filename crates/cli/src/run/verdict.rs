@@ -42,7 +42,14 @@ impl Verdict {
             deadlock |= verdict == Verdict::Deadlock;
             first = if first == Verdict::Success { verdict } else { first };
         }
-        if deadlock { Verdict::Deadlock } else { first }
+        match first {
+            _ if deadlock => Verdict::Deadlock,
+            // That of main is remembered in any case.
+            Verdict::Success if !report.only_main && report.stats.forgotten_failures > 0 => {
+                Verdict::Failed
+            }
+            first => first,
+        }
     }
 
     fn of_failure(error: &TaskError) -> Verdict {
@@ -50,6 +57,8 @@ impl Verdict {
             TaskError::Deadlock(..) => Verdict::Deadlock,
             TaskError::Trap(trap) => match trap.kind {
                 TrapKind::Limit | TrapKind::OutOfFuel | TrapKind::StackOverflow => Verdict::Limit,
+                // The guest gave up, and this is why.
+                _ if trap.refused.is_some() => Verdict::Limit,
                 _ => Verdict::Failed,
             },
             _ => Verdict::Failed,
@@ -71,4 +80,34 @@ fn failures_that_count(report: &Report) -> impl Iterator<Item = &TaskError> {
 /// Whether a failure of this task counts. In a deadlock all are concerned.
 fn counts_unawaited(result: &TaskResult) -> bool {
     !result.awaited || matches!(result.outcome, Err(TaskError::Deadlock(..)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use shiftwork::{Metrics, task::Stats};
+
+    use super::*;
+
+    #[test]
+    fn failures_that_nobody_awaited_count_also_if_they_are_forgotten() {
+        let of = |forgotten_failures: u64, only_main: bool| {
+            let mut stats = Stats::default();
+            stats.forgotten_failures = forgotten_failures;
+            Verdict::of(&Report {
+                end: End::Finished,
+                main: None,
+                results: Vec::new(),
+                unfinished: Vec::new(),
+                stats,
+                metrics: Metrics::default(),
+                elapsed: Duration::ZERO,
+                only_main,
+            })
+        };
+        assert_eq!(of(0, false), Verdict::Success);
+        assert_eq!(of(1, false), Verdict::Failed);
+        assert_eq!(of(1, true), Verdict::Success);
+    }
 }

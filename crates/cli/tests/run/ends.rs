@@ -159,6 +159,45 @@ fn a_limit_is_5() {
     check_prints(&[&greedy, "--func", "grow", "32", "--memory", "2M"], "-1\n");
 }
 
+/// Main spawns as many tasks as it is told, each with a page, which wait until it lets them go. If one
+/// is refused it lets them go, tries once more, and gives up.
+const MANY: &str = r#"(module
+    (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+    (import "shiftwork" "chan_open" (func $open (param i32) (result i64)))
+    (import "shiftwork" "chan_recv" (func $recv (param i64 i32 i32 i32) (result i32)))
+    (import "shiftwork" "chan_close" (func $close (param i64) (result i32)))
+    (import "shiftwork" "log" (func $log (param i32 i32 i32)))
+    (import "shiftwork" "yield_now" (func $yield_now))
+    (memory 1)
+    (data (i32.const 0) "no more tasks")
+    (table (export "table") funcref (elem $wait))
+    (func $wait (param i64)
+        (drop (call $recv (local.get 0) (i32.const 0) (i32.const 8) (i32.const 8))))
+    (func (export "main") (param $tasks i32) (local $gate i64)
+        (local.set $gate (call $open (i32.const 0)))
+        (loop $more
+            (if (i64.lt_s (call $spawn (i32.const 0) (local.get $gate)) (i64.const 0))
+                (then
+                    (drop (call $close (local.get $gate)))
+                    (drop (call $spawn (i32.const 0) (local.get $gate)))
+                    (call $log (i32.const 0) (i32.const 0) (i32.const 13))
+                    (unreachable)))
+            (call $yield_now)
+            (local.set $tasks (i32.sub (local.get $tasks) (i32.const 1)))
+            (br_if $more (local.get $tasks)))
+        (drop (call $close (local.get $gate)))))"#;
+
+#[test]
+fn too_many_tasks_are_5_whether_their_number_or_their_memory_is_too_much() {
+    let many = file("many_tasks.wat", MANY);
+    check_ends(&[&many, "20", "--seed", "1"], 0, &[]);
+    check_ends(&[&many, "20", "--seed", "1", "--tasks", "21"], 0, &[]);
+    let given_up = ["main failed: unreachable executed after `spawn` was refused", "see --tasks"];
+    check_ends(&[&many, "20", "--seed", "1", "--tasks", "20"], 5, &given_up);
+    let no_room = ["failed: limit reached: the program has no memory left", "see --program-memory"];
+    check_ends(&[&many, "20", "--seed", "1", "--program-memory", "1M"], 5, &no_room);
+}
+
 #[test]
 fn the_others_are_awaited_unless_main_is_the_end() {
     let endless = file("endless_child.wat", ENDLESS_CHILD);

@@ -86,6 +86,7 @@ fn the_stats_count_what_was_done() {
     assert_eq!(count("spawned"), 4);
     assert_eq!(count("completed"), 4);
     assert_eq!(count("failed"), 0);
+    assert_eq!((count("forgotten"), count("forgotten_failures")), (0, 0));
     // Three times spawn, and three times await.
     assert_eq!(count("host_calls"), 6);
     assert_eq!(count("workers"), 2);

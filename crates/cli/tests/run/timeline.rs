@@ -41,6 +41,17 @@ fn the_same_seed_gives_the_same_file() {
 }
 
 #[test]
+fn the_file_of_an_earlier_run_stays_if_nothing_is_run() {
+    let out = file("timeline_earlier.json", "of an earlier run");
+    let squares = file("timeline_earlier.wat", SQUARES);
+    let broken = file("timeline_broken.wasm", b"\0asm, and then nonsense");
+    for arguments in [&[broken.as_str()][..], &[&squares, "--func", "nobody"], &[&squares, "1"]] {
+        check_ends(&[arguments, &["--timeline", &out]].concat(), 2, &[]);
+        assert_eq!(fs::read_to_string(&out).unwrap(), "of an earlier run", "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_place_that_can_not_be_written_to_is_told_before_anything_runs() {
     let squares = file("timeline_nowhere.wat", SQUARES);
     let out = place("no_such_directory/timeline.json");
