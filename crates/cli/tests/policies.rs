@@ -251,6 +251,10 @@ fn a_bad_trace_is_refused_with_the_file_the_line_the_field_and_what_to_do() {
     check_refused(&["--trace", &place("none.csv")], "could not open");
     let long = trace("long.csv", "arrival,duration\n0,1\n0,1\n0,1000000000000\n");
     check_refused(&["--trace", &long], "give a --slice of");
+    // Where nothing goes in slices, they do not matter.
+    let plain = ["--policy", "fcfs", "--balancer", "none"];
+    run(&[&["--trace", &long], &plain[..]].concat());
+    check_refused(&[&["--trace", &long, "--resumable"], &plain[..]].concat(), "give a --slice of");
 }
 
 #[test]
@@ -264,6 +268,8 @@ fn bad_arguments_get_clear_errors() {
     check_refused(&["--load", "-1"], "--load must be from 0.01 to 100");
     check_refused(&["--load", "NaN"], "--load must be from 0.01 to 100");
     check_refused(&["--mean", "0"], "--mean must be from 1");
+    let late = ["--mean", "1000000000", "--load", "0.01", "--workers", "1"];
+    check_refused(&late, "a job would arrive after more than a year");
     check_refused(&["--slice", "0"], "--slice must be at least 1");
     check_refused(&["--levels", "0"], "--levels must be from 1 to 64");
     check_refused(&["--ageing", "-1"], "not negative");

@@ -70,6 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let (source, trace) = options.workload()?;
     let settings = options.settings(&trace)?;
     let pairs = Pair::among(&options.policy, &options.balancer, &settings)?;
+    options::check_turns(&trace, &pairs, &settings)?;
     if let Some(path) = &options.write_trace {
         write_file(path, |file| trace.write(file))?;
     }

@@ -13,7 +13,7 @@ use clap::Args;
 use super::{
     Settings,
     generate::{Plan, Shape},
-    pairs::{BalancerName, PolicyName},
+    pairs::{BalancerName, Pair, PolicyName},
     trace::{JOBS_MAX, Trace},
 };
 use crate::text::{count, precise, thousands};
@@ -47,9 +47,9 @@ The trace is text. Its first line names the columns, in any order; the first two
   900,1000,,,,,1 2
 
 Times are whole microseconds. A higher priority runs first. What jobs of one class (a number below
-4096) take is learnt. The affinity is a worker, counted from 0. The first job is number 1, and
-dependencies are numbers of jobs above, with blanks between them. Lines that begin with # are
-skipped.
+4096) take is learnt. The affinity is a worker, counted from 0; where there are fewer workers they
+are counted around again. The first job is number 1, and dependencies are numbers of jobs above,
+with blanks between them. Lines that begin with # are skipped.
 
 Examples:
   shiftwork policies                      a workload from the generator, on 8 workers
@@ -173,9 +173,13 @@ impl Options {
         ensure!((0.01..=100.0).contains(&load), "--load must be from 0.01 to 100");
         ensure!((1..=1_000_000_000).contains(&mean), "--mean must be from 1 to 1000000000");
         let plan = Plan { shape, jobs, seed, load, workers: self.workers[0], mean };
+        let trace = plan.generate();
+        if let Some(excess) = trace.excess() {
+            bail!("{excess}; take fewer --jobs, a smaller --mean or a larger --load");
+        }
         let source =
             format!("{shape}, seed {seed}, load {load} of {}", count(self.workers[0], "worker"));
-        Ok((source, plan.generate()))
+        Ok((source, trace))
     }
 
     /// How pools are set up for this workload.
@@ -188,23 +192,56 @@ impl Options {
             Some(micros) => Duration::from_micros(micros),
             None => trace.median_duration(),
         };
-        let micros = slice.as_micros() as u64;
-        let turns: u64 = trace.jobs.iter().map(|job| job.duration.div_ceil(micros)).sum();
-        ensure!(
-            turns <= TURNS_MAX,
-            "with a slice of {} the jobs take {} turns; give a --slice of {} at least",
-            precise(slice),
-            thousands(turns),
-            trace.work().as_micros() as u64 / TURNS_MAX + 1,
-        );
         let Options { levels, ageing, resumable, seed, .. } = *self;
         Ok(Settings { slice, levels, ageing, resumable, seed })
     }
+}
+
+/// Refuses what would take for ever: jobs in slices that are too small for them.
+pub(crate) fn check_turns(trace: &Trace, pairs: &[Pair], settings: &Settings) -> Result<()> {
+    if !pairs.iter().any(|pair| pair.slices(settings)) {
+        return Ok(());
+    }
+    let turns = turns(trace, settings.slice.as_micros() as u64);
+    ensure!(
+        turns <= TURNS_MAX,
+        "with a slice of {} the jobs take {} turns; give a --slice of {} at least",
+        precise(settings.slice),
+        thousands(turns),
+        least_slice(trace),
+    );
+    Ok(())
+}
+
+/// How many turns the jobs take in slices of so many microseconds.
+fn turns(trace: &Trace, slice: u64) -> u64 {
+    trace.jobs.iter().map(|job| job.duration.div_ceil(slice)).sum()
+}
+
+/// A slice, in microseconds, that is large enough: each job has one turn at most that is not full.
+fn least_slice(trace: &Trace) -> u64 {
+    trace.work().as_micros() as u64 / (TURNS_MAX - trace.jobs.len() as u64) + 1
 }
 
 fn parse_workers(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(workers) if (1..=WORKERS_MAX).contains(&workers) => Ok(workers),
         _ => Err(format!("it must be a number from 1 to {WORKERS_MAX}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::trace::Job;
+
+    #[test]
+    fn the_slice_that_is_suggested_is_large_enough_also_where_turns_are_rounded() {
+        let job = |duration: u64| Job { duration, ..Job::default() };
+        let short = std::iter::repeat_n(job(1), 999);
+        let trace = Trace { jobs: short.chain([job(999_998_000)]).collect() };
+        let least = least_slice(&trace);
+        assert!(turns(&trace, least) <= TURNS_MAX);
+        assert!(turns(&trace, least - 1) > TURNS_MAX);
     }
 }

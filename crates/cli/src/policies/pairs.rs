@@ -80,6 +80,11 @@ impl Pair {
         self == other || [self, other].iter().all(|pair| pair.policy == PolicyName::RoundRobin)
     }
 
+    /// Whether long jobs are resumable under it: they take their turns in slices.
+    pub(crate) fn slices(self, settings: &Settings) -> bool {
+        settings.resumable || self.policy == PolicyName::MultilevelFeedback
+    }
+
     /// A pool under this pair.
     pub(crate) fn builder(self, settings: &Settings) -> PoolBuilder {
         let builder = Pool::builder()

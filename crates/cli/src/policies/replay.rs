@@ -18,7 +18,7 @@ use shiftwork::{
 use super::{
     Settings,
     measure::Life,
-    pairs::{Pair, PolicyName},
+    pairs::Pair,
     trace::{Job, Trace},
 };
 
@@ -67,8 +67,7 @@ fn replay_noting(
     slices: Slices,
 ) -> Result<Vec<Life>> {
     let mut pool = pair.builder(settings).workers(workers).simulate(settings.seed)?;
-    let resumable = settings.resumable || pair.policy == PolicyName::MultilevelFeedback;
-    let slice = if resumable { settings.slice } else { Duration::MAX };
+    let slice = if pair.slices(settings) { settings.slice } else { Duration::MAX };
     let desk = Arc::new(Desk {
         trace: trace.clone(),
         pool: pool.share(),

@@ -176,6 +176,16 @@ impl Trace {
         Duration::from_micros(self.jobs.iter().map(|job| job.duration).sum())
     }
 
+    /// What about a workload is beyond the limits of a trace, if it was not read but made.
+    pub(crate) fn excess(&self) -> Option<&'static str> {
+        let single = |job: &Job| job.arrival.max(job.duration).max(job.estimate.unwrap_or(0));
+        if self.jobs.iter().any(|job| single(job) > MICROS_MAX) {
+            return Some("a job would arrive after more than a year, or take as long");
+        }
+        let work = self.jobs.iter().fold(0, |sum: u64, job| sum.saturating_add(job.duration));
+        (work > WORK_MAX).then_some("all jobs together would take more than a century")
+    }
+
     pub(crate) fn first_arrival(&self) -> Duration {
         Duration::from_micros(self.jobs.iter().map(|job| job.arrival).min().unwrap_or(0))
     }
