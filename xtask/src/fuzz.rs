@@ -45,6 +45,14 @@ impl Target {
             Target::RequestPath => "request_path",
         }
     }
+
+    /// The fuzzer, and the second engine where there are guests to run on it.
+    fn features(self) -> &'static str {
+        match self {
+            Target::ModuleLoader | Target::HostAbi => "libfuzzer,jit",
+            Target::TransactionAdmission | Target::RequestPath => "libfuzzer",
+        }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -54,7 +62,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let findings = root().join("artifacts").join(name);
     fs::create_dir_all(&found)?;
     let mut command = cargo_fuzz()?;
-    command.args(["run", name, "--features", "libfuzzer", "--target-dir"]).arg(target_dir());
+    let features = options.target.features();
+    command.args(["run", name, "--features", features, "--target-dir"]).arg(target_dir());
     if options.keep {
         // As few as reach all that is reached: not one for each number of times.
         command.args([&committed, &found]).args(["--", "-set_cover_merge=1", "-use_counters=0"]);
