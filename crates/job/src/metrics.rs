@@ -118,7 +118,7 @@ impl Seat {
 /// Execution and waiting times are measured for every job of a batch of fewer than
 /// [`EXACT_MAX`](crate::EXACT_MAX) jobs, and of every [timed](crate::Batch::timed) batch. Of larger
 /// batches one job in 64 is measured and counts for 64, or for as many as are left; while these take
-/// 10 µs or more on average, the execution of every job of the batch is measured.
+/// 100 µs or more on average, the execution of every job of the batch is measured.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Metrics {

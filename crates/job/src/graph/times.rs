@@ -15,8 +15,8 @@ pub const EXACT_MAX: usize = 128;
 /// Of a larger one, one in so many.
 const STRIDE: usize = 64;
 
-/// From so many nanoseconds on, the clock costs little beside the job.
-const LONG: i64 = 10_000;
+/// From so many nanoseconds on, the clock and the longer way to it cost next to nothing beside the job.
+const LONG: i64 = 100_000;
 
 /// What is remembered of earlier jobs: some ten short ones outweigh any that was long by accident.
 const REMEMBERED: i64 = 10 * LONG;
@@ -248,10 +248,10 @@ mod tests {
     fn all_are_timed_while_they_are_long_and_a_sample_when_they_are_short_again() {
         let times = Times::new(6_400, false, 0);
         assert!(times.is_timed(64) && !times.is_timed(65));
-        assert_eq!(times.weight_after(0, 20_000), 1);
+        assert_eq!(times.weight_after(0, 2 * LONG as u64), 1);
         assert!(times.is_timed(1));
         assert!(times.of(1).is_none(), "for the metrics only");
-        assert_eq!(times.weight_after(1, 20_000), 1);
+        assert_eq!(times.weight_after(1, 2 * LONG as u64), 1);
         let short = (2..).find(|index| {
             times.weight_after(*index, 100);
             !times.is_timed(1)
@@ -272,7 +272,7 @@ mod tests {
             times.weight_after(index, 100);
         }
         // Among many that were short it changes nothing.
-        assert_eq!(times.weight_after(64, 90_000), 64);
+        assert_eq!(times.weight_after(64, 9 * LONG as u64), 64);
         assert!(!times.is_timed(65));
     }
 }
