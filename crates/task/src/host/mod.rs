@@ -10,6 +10,7 @@
 //! that talk to each other stay where they are.
 
 mod channel;
+mod held;
 mod memory;
 mod misc;
 mod mutex;
@@ -19,13 +20,12 @@ mod recent;
 mod select;
 mod spawn;
 
-use std::{collections::BTreeMap, mem, sync::Arc};
+use std::{mem, sync::Arc};
 
 use crate::{
     abi::{Call, Code, MAX_PARAMETERS},
     engine::{Answer, Calls},
-    host::{memory::Memory, pending::Pending, price::Sizes, recent::Recent},
-    object::guarded::Guarded,
+    host::{held::Held, memory::Memory, pending::Pending, price::Sizes, recent::Recent},
     program::{shared::Shared, spawn::Input},
     task::{
         cell::{self, Noted, Task},
@@ -40,8 +40,7 @@ pub(crate) struct Host {
     pending: Pending,
     input: Option<Box<Input>>,
     recent: Recent,
-    /// Mutexes that it owns, by their ids: there may be very many.
-    held: BTreeMap<u64, Arc<Guarded>>,
+    held: Held,
     /// A task to be woken soon.
     ready: Option<Ready>,
     dice: Option<u64>,
@@ -69,7 +68,7 @@ impl Host {
             pending: Pending::Nothing,
             input,
             recent: Recent::default(),
-            held: BTreeMap::new(),
+            held: Held::default(),
             ready: None,
             dice: None,
             memory: 0,
@@ -243,7 +242,7 @@ impl Drop for Host {
         // SAFETY: a host is dropped in the last turn of its task, or when there will be no more.
         drop(unsafe { cell::spare_handle(&self.own) });
         let mut readies = Readies::default();
-        for mutex in mem::take(&mut self.held).into_values() {
+        for mutex in mem::take(&mut self.held).into_all() {
             mutex.abandon(&self.shared.commons, self.own.id, &mut readies);
         }
         self.wake(readies);

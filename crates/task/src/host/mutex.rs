@@ -33,7 +33,7 @@ impl Host {
     /// The mutex with this id: one that the task holds is found at once. One that was given out and is
     /// gone is closed.
     fn mutex(&self, id: u64) -> Result<Arc<Guarded>, Code> {
-        if let Some(held) = self.held.get(&id) {
+        if let Some(held) = self.held.find(id) {
             return Ok(held.clone());
         }
         match self.shared.mutexes.find(id) {
@@ -55,7 +55,7 @@ impl Host {
         );
         match attempt {
             Attempt::Over(Code::Ok) => {
-                self.held.insert(id, mutex);
+                self.hold(mutex);
                 Err(Code::Ok)
             }
             Attempt::Over(code) => Err(code),
@@ -67,6 +67,11 @@ impl Host {
         }
     }
 
+    /// The task owns this one now, or may own it.
+    pub(super) fn hold(&mut self, mutex: Arc<Guarded>) {
+        self.held.add(mutex, self.own.id, self.shared.options.limits.mutexes);
+    }
+
     pub(super) fn unlock(&mut self, id: u64, bytes: &[u8]) -> Called {
         let mutex = self.mutex(id)?;
         self.must_be_short(bytes)?;
@@ -74,7 +79,7 @@ impl Host {
         let code = mutex.unlock(&self.shared.commons, self.own.id, bytes, &mut readies);
         self.wake(readies);
         if matches!(code, Code::Ok | Code::Closed) {
-            self.held.remove(&id);
+            self.held.remove(id);
         }
         Err(code)
     }
@@ -84,7 +89,7 @@ impl Host {
         let mut readies = Readies::default();
         let closed = mutex.close(&self.shared.commons, &mut readies);
         self.wake(readies);
-        self.held.remove(&id);
+        self.held.remove(id);
         self.shared.mutexes.remove(id);
         Err(if closed { Code::Ok } else { Code::Closed })
     }

@@ -121,7 +121,7 @@ impl Host {
         };
         match pending {
             Pending::Lock { mutex, .. } if matches!(outcome, Outcome::Bytes) => {
-                self.held.insert(mutex.id, mutex);
+                self.hold(mutex);
             }
             // It will be used again.
             Pending::Send { channel, .. } | Pending::Receive { channel, .. } => {
@@ -144,7 +144,7 @@ impl Host {
         self.leave_lines(&pending);
         if let Pending::Lock { mutex, .. } = pending {
             // It may be ours without our knowing.
-            self.held.insert(mutex.id, mutex);
+            self.hold(mutex);
         }
     }
 
