@@ -19,7 +19,7 @@ use crate::{
     graph::cell::contain,
     id::JobId,
     sync::{
-        Mutex,
+        Mutex, MutexGuard,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -84,13 +84,13 @@ pub(crate) struct Hub {
     queues: Mutex<Queues>,
     /// Workers that tell when they leave, and have not.
     workers: AtomicUsize,
-    /// Workers that were shut down: that is told, and nothing of them after it.
-    shut_down: Mutex<Vec<WorkerId>>,
 }
 
 #[derive(Default)]
 struct Queues {
     open: Vec<Weak<Queue>>,
+    /// Workers that were shut down: that is told, and nothing of them after it.
+    shut_down: Vec<WorkerId>,
     /// Nothing happens any more.
     closed: bool,
 }
@@ -109,6 +109,16 @@ struct State {
     dropped: u64,
     waker: Option<Waker>,
     closed: bool,
+}
+
+impl State {
+    fn add(&mut self, event: &Event) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push_back(event.clone());
+        } else {
+            self.dropped += 1;
+        }
+    }
 }
 
 fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -136,19 +146,22 @@ impl Hub {
         self.workers.store(workers, Relaxed);
     }
 
-    /// A worker is shut down, which the caller tells.
+    /// A worker is shut down, which the caller tells after this.
     pub(crate) fn worker_shut_down(&self, worker: WorkerId) {
-        self.shut_down.lock().push(worker);
+        self.queues.lock().shut_down.push(worker);
     }
 
     /// The kernel says this of a worker.
     pub(crate) fn worker_changed(&self, worker: WorkerId, change: WorkerChange) {
-        if !self.shut_down.lock().contains(&worker) {
-            self.send(|| match change {
-                WorkerChange::Ready => Event::WorkerReady(worker),
-                WorkerChange::Paused => Event::WorkerPaused(worker),
-                _ => Event::WorkerShuttingDown(worker),
-            });
+        let event = match change {
+            WorkerChange::Ready => Event::WorkerReady(worker),
+            WorkerChange::Paused => Event::WorkerPaused(worker),
+            _ => Event::WorkerShuttingDown(worker),
+        };
+        // Looked up and sent in one step: what is told of it comes before its shutdown, or not at all.
+        let queues = self.queues.lock();
+        if !queues.shut_down.contains(&worker) {
+            self.each_of(queues, |state| state.add(&event));
         }
         if !matches!(change, WorkerChange::Ready | WorkerChange::Paused) {
             self.workers.fetch_sub(1, Relaxed);
@@ -168,24 +181,18 @@ impl Hub {
 
     #[cold]
     fn send_to_all(&self, event: &Event) {
-        self.each(|state| {
-            if state.events.len() < EVENTS_MAX {
-                state.events.push_back(event.clone());
-            } else {
-                state.dropped += 1;
-            }
-        });
+        self.each_of(self.queues.lock(), |state| state.add(event));
     }
 
     /// Nothing happens any more.
     pub(crate) fn close(&self) {
-        self.queues.lock().closed = true;
-        self.each(|state| state.closed = true);
+        let mut queues = self.queues.lock();
+        queues.closed = true;
+        self.each_of(queues, |state| state.closed = true);
     }
 
-    fn each(&self, mut change: impl FnMut(&mut State)) {
+    fn each_of(&self, mut queues: MutexGuard<'_, Queues>, mut change: impl FnMut(&mut State)) {
         let mut wakers = Vec::new();
-        let mut queues = self.queues.lock();
         queues.open.retain(|queue| {
             let Some(queue) = queue.upgrade() else { return false };
             let mut state = lock(&queue.state);

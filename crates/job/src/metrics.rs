@@ -54,6 +54,8 @@ pub(crate) struct Seat {
     /// The job that runs, and since when; 0 for none, and for unknown.
     pub(crate) job: Count,
     pub(crate) since: Count,
+    /// Since when it runs if its time will be counted, otherwise 0.
+    pub(crate) counted_since: Count,
     waiting: [Count; 64],
     pub(crate) waited: Count,
     pub(crate) waits: Count,
@@ -69,6 +71,7 @@ impl Default for Seat {
             measured: Count::default(),
             job: Count::default(),
             since: Count::default(),
+            counted_since: Count::default(),
             waiting: std::array::from_fn(|_| Count::default()),
             waited: Count::default(),
             waits: Count::default(),
@@ -96,10 +99,10 @@ impl Seat {
     }
 
     /// Execution time until `now`, with that of the turn that runs. Should that end meanwhile, it is
-    /// missed rather than counted twice.
+    /// missed rather than counted twice: so this may go back, and what has ended does not.
     pub(crate) fn executed(&self, now: u64) -> u64 {
         let ended = self.executing.get();
-        match self.since.get() {
+        match self.counted_since.get() {
             0 => ended,
             since => ended.saturating_add(now.saturating_sub(since)),
         }
@@ -134,7 +137,7 @@ pub struct Metrics {
     pub queue_depth: u64,
     /// Deadlines that were missed.
     pub deadlines_missed: u64,
-    /// All execution time, also of what runs now where that is timed.
+    /// All execution time of turns that have ended.
     pub execution_total: Duration,
     /// The mean of it, per job that has ended.
     pub execution_average: Duration,
@@ -158,8 +161,9 @@ pub struct Metrics {
 pub struct WorkerMetrics {
     /// Jobs that ended there.
     pub jobs: u64,
-    /// Their execution time, and of what runs there now if that is timed.
+    /// The execution time of turns that have ended there.
     pub execution: Duration,
-    /// The share of the time since the pool started that it executed jobs: 0 to 1.
+    /// The share of the time since the pool started that it executed jobs, with what it executes now if
+    /// that is timed: 0 to 1.
     pub utilization: f64,
 }

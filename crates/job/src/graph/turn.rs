@@ -88,6 +88,7 @@ fn start_clock(core: &Core, index: u32, counts: bool, shared: &Shared, turn: &Tu
     let now = nanos(turn.now());
     let seat = shared.seat(turn.worker());
     seat.since.set(now);
+    seat.counted_since.set(if counts { now } else { 0 });
     if let Some(noted) = core.noted(index) {
         noted.started(now, |waited| seat.note_wait(waited, core.weight(index)));
     }
@@ -106,6 +107,7 @@ fn stop_clock(
     let now = nanos(turn.now());
     let seat = shared.seat(turn.worker());
     seat.since.set(0);
+    seat.counted_since.set(0);
     let noted = core.noted(index);
     let took = now.saturating_sub(clock.started);
     let stands_for = if clock.counts { core.weight_after(index, took) } else { 0 };

@@ -351,11 +351,11 @@ impl Shared {
         self.seats.iter().for_each(|seat| seat.add_to(&mut waiting));
         let error = self.classes.error();
         let workers = self.seats[..self.seats.len() - 1].iter().map(|seat| {
-            let execution = Duration::from_nanos(seat.executed(nanos(uptime)));
-            let share = execution.as_secs_f64() / uptime.as_secs_f64().max(f64::MIN_POSITIVE);
+            let busy = Duration::from_nanos(seat.executed(nanos(uptime)));
+            let share = busy.as_secs_f64() / uptime.as_secs_f64().max(f64::MIN_POSITIVE);
+            let execution = Duration::from_nanos(seat.executing.get());
             WorkerMetrics { jobs: seat.ended(), execution, utilization: share.min(1.0) }
         });
-        let workers: Vec<WorkerMetrics> = workers.collect();
         Metrics {
             completed: sum(|seat| &seat.completed),
             failed: sum(|seat| &seat.failed),
@@ -363,13 +363,13 @@ impl Shared {
             queue_depth: self.queued(),
             scheduled: self.admitted.jobs.load(Relaxed),
             deadlines_missed: self.deadlines_missed.get(),
-            execution_total: workers.iter().map(|worker| worker.execution).sum(),
+            execution_total: Duration::from_nanos(executing),
             execution_average: mean(executing, measured),
             waiting_average: mean(sum(|seat| &seat.waited), sum(|seat| &seat.waits)),
             waiting,
             estimate_error_average: error.map(|(average, _)| average),
             estimate_error_ratio: error.map(|(_, ratio)| ratio),
-            workers,
+            workers: workers.collect(),
             uptime,
         }
     }

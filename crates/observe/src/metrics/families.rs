@@ -146,7 +146,7 @@ pub mod job {
         ENDED_BY_WORKER = "shiftwork_job_worker_ended_total" Counter Count ["pool", "worker"],
             "Jobs that ended on each worker.";
         EXECUTION = "shiftwork_job_execution_seconds_total" Counter Seconds ["pool", "worker"],
-            "Time that workers executed jobs; of large batches one job in 64 is timed, and counts for all.";
+            "Time that workers executed jobs; of large batches of short jobs one in 64 is timed, and counts for all.";
         WAITING = "shiftwork_job_waiting_seconds" Histogram Seconds ["pool"],
             "From being ready to the start; of large batches one job in 64 is timed, and counts for all.";
         ESTIMATE_ERROR = "shiftwork_job_estimate_error_seconds" Gauge Seconds ["pool"],
