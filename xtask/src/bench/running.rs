@@ -59,6 +59,8 @@ impl Running {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let files = env::temp_dir().join(format!("xtask-bench-{}-{count}", process::id()));
         let mut groups = groups();
+        // One of the same number may have been killed before it could clear up.
+        let _ = fs::remove_dir_all(&files);
         fs::create_dir(&files).with_context(|| format!("could not make {}", files.display()))?;
         let child = match command.env("TMPDIR", &files).spawn() {
             Ok(child) => child,

@@ -470,10 +470,12 @@ impl Commit {
         };
         folding.begun = true;
         let (epoch, records) = (folding.epoch, folding.records.clone());
-        let unpruned = mem::take(&mut state.unpruned);
+        let unpruned = state.unpruned.clone();
         drop(state);
         let portion = Portion::of(&records);
         let cuts = prune::in_turn(unpruned, (self.cuts)(portion.blocks));
+        // Until it is done: whatever happens meanwhile, they are not forgotten.
+        self.state().unpruned.clone_from(&cuts);
         let pruned = prune::changes(&*self.store, &cuts, portion.entries);
         let folded = pruned.and_then(|(pruned, left)| {
             let mut changes = fold::changes(pruned, &records, &*self.genesis);
@@ -488,10 +490,7 @@ impl Commit {
                 state.reopen_after = Duration::ZERO;
                 state.counts.folds += 1;
             }
-            Err(error) => {
-                self.state().unpruned = cuts;
-                self.failed(error, VecDeque::new());
-            }
+            Err(error) => self.failed(error, VecDeque::new()),
         }
         // Whoever appends may wait for the end of it, or has to open the store again.
         self.notify();

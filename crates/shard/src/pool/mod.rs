@@ -65,6 +65,8 @@ pub struct Pool {
     bytes: usize,
     executing: usize,
     arrivals: u64,
+    /// Until when nobody could be served, see [`Pool::stand_still`].
+    still: Duration,
 }
 
 /// What else happened when a transaction was accepted.
@@ -99,6 +101,7 @@ impl Pool {
             bytes: 0,
             executing: 0,
             arrivals: 0,
+            still: Duration::ZERO,
         }
     }
 

@@ -179,12 +179,17 @@ impl Pool {
     pub fn expire(&mut self, now: Duration) -> Vec<Dropped> {
         let mut dropped = Vec::new();
         while let Some((since, hash)) = self.index.oldest()
-            && now.saturating_sub(since) > self.limits.expiry
+            && now.saturating_sub(since.max(self.still)) > self.limits.expiry
         {
             let transaction = self.dropped(hash).expect("what waits is in the pool");
             dropped.push((transaction, DropReason::Expired));
         }
         dropped
+    }
+
+    /// Nobody can be served at the moment. What waits may wait for as long as ever once that is over.
+    pub fn stand_still(&mut self, now: Duration) {
+        self.still = now;
     }
 
     /// Since when the one waits that has waited longest: with the limit, when to call

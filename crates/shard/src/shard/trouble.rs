@@ -36,6 +36,8 @@ impl Trouble {
     pub(crate) fn failed(&mut self) -> Verdict {
         self.own += 1;
         if self.own >= ATTEMPTS_MAX {
+            // Whoever is released begins anew.
+            self.own = 0;
             Verdict::Quarantine
         } else {
             Verdict::TryAfter(wait(self.own))
@@ -64,10 +66,13 @@ mod tests {
             assert!(matches!(trouble.failed(), Verdict::TryAfter(_)));
         }
         trouble.none();
-        for _ in 1..ATTEMPTS_MAX {
-            assert!(matches!(trouble.failed(), Verdict::TryAfter(_)));
+        // And again after a release.
+        for _ in 0..2 {
+            for _ in 1..ATTEMPTS_MAX {
+                assert!(matches!(trouble.failed(), Verdict::TryAfter(_)));
+            }
+            assert_eq!(trouble.failed(), Verdict::Quarantine);
         }
-        assert_eq!(trouble.failed(), Verdict::Quarantine);
     }
 
     #[test]

@@ -172,18 +172,22 @@ impl Shards {
     /// the shards calls this now and then, every minute or so: nobody else does.
     ///
     /// Nothing is dropped that waits for us: while the store has failed, and where a shard backs off
-    /// or is quarantined.
+    /// or is quarantined. When that is over all may wait for as long as ever.
     pub fn expire(&self) -> usize {
-        if self.store_failure().is_some() {
-            return 0;
-        }
-        let now = self.core.runtime.now();
+        let (now, failed) = (self.core.runtime.now(), self.store_failure().is_some());
         let mut count = 0;
         for shard in self.registry.all() {
+            if failed {
+                shard.pool().stand_still(now);
+                continue;
+            }
             let stands_still = shard.quarantine().is_some() || shard.backing_off().is_some();
             // The pool is looked at in any case: a drop may be left that could not be written.
             shard.change_pool(|pool| {
-                let expired = if stands_still { Vec::new() } else { pool.expire(now) };
+                if stands_still {
+                    pool.stand_still(now);
+                }
+                let expired = pool.expire(now);
                 count += expired.len();
                 expired
             });
