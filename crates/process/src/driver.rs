@@ -214,9 +214,11 @@ impl<P: Process> Driver<P> {
         self.open.insert(tag, (of, None));
         let command = Command::new(own, of, &name, input);
         if let Err(text) = system::of(self.ctx.runtime()).dispatcher.dispatch(command) {
-            // Whatever has become of the command, this is its completion.
-            self.open.remove(&tag);
-            self.refused.push(Event::Completed { tag, result: Err(text) });
+            // Whatever the command has said of itself is not its completion, this is.
+            self.yields += 1;
+            let of = YieldId { tag, serial: self.yields };
+            self.open.insert(tag, (of, None));
+            core::signal(&self.ctx.untyped(), Signal::Completed { of, result: Err(text) });
         }
     }
 

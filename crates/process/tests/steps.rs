@@ -3,6 +3,7 @@
 mod common;
 
 use std::{
+    mem,
     sync::{Arc, Mutex, mpsc::Sender},
     time::Duration,
 };
@@ -227,6 +228,38 @@ fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
     assert_eq!(text(5), "no handler is registered for the command \"no such command\"");
     assert_eq!(results[6].1, Ok(Payload::Empty));
     assert_eq!(text(7), "the handler panicked: in a turn");
+}
+
+/// Its process has not heard of the panic when it asks for the second.
+#[test]
+fn the_tag_of_a_handler_that_panicked_is_free_after_the_step_that_hears_of_it() {
+    let mut simulation =
+        kernel::Runtime::builder().workers(1).on_report(|_| {}).simulate(0).unwrap();
+    simulation.handle_command("panic", |_| panic!("on purpose"));
+    simulation.handle_command("answer", |command| command.complete(Ok(42.into())));
+    let (tell, told) = channel();
+    let mut first = true;
+    let scripted = Scripted::new(move |events, out| {
+        if mem::take(&mut first) {
+            out.command(1, "panic", ());
+            out.command(1, "answer", ());
+        }
+        for event in events.drain(..) {
+            let Event::Completed { result, .. } = event else { continue };
+            if result.as_ref().is_err_and(|text| text.contains("on purpose")) {
+                out.command(1, "answer", ());
+            }
+            tell.send(result).unwrap();
+        }
+        Ok(())
+    });
+    simulation.process().start(scripted, "main", ()).unwrap();
+    simulation.run();
+    let mut failed = [told.next(), told.next()].map(Result::unwrap_err);
+    failed.sort();
+    let open = "the tag 1 belongs to a yield that is not complete";
+    assert_eq!(failed, ["the handler panicked: on purpose", open]);
+    assert_eq!(told.next(), Ok(42.into()));
 }
 
 /// It has let go of the command before: whoever completes it then is too late.
