@@ -158,13 +158,14 @@ mod tests {
         }
     }
 
-    /// The monitor naps beside a queue that nobody may serve. Whoever is resumed wakes it.
+    /// The monitor naps beside a queue that nobody may serve. Whoever is resumed wakes it: if it did not,
+    /// each round would take as long as a nap.
     #[test]
     fn turn_is_told_to_end_though_the_monitor_napped_when_its_worker_was_resumed() {
         let builder = Runtime::builder().workers(1).quantum(Duration::from_micros(100));
         let runtime = builder.build().unwrap();
         let shared = &runtime.shared;
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             runtime.pause();
             while runtime.workers()[0] != WorkerState::Paused {
                 thread::yield_now();
