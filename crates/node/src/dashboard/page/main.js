@@ -78,15 +78,17 @@ function lost() {
   };
 }
 
+/** Whether keys that are pressed there have a meaning of their own. */
+const typesInto = (element) => Boolean(element?.closest?.('input, select, textarea'));
+
 addEventListener('hashchange', () => {
   show();
-  // As after the load of a page: from the top, with the keyboard too.
-  main.focus({ preventScroll: true });
+  // As after the load of a page: from the top, with the keyboard too, unless somebody types by now.
+  if (!typesInto(document.activeElement)) main.focus({ preventScroll: true });
   scrollTo(0, 0);
 });
 addEventListener('keydown', (event) => {
-  const typing = event.target.closest?.('input, select, textarea');
-  if (event.key !== '/' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== '/' || typesInto(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   document.getElementById('query').focus();
 });
