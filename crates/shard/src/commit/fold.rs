@@ -110,10 +110,7 @@ impl Fold<'_> {
             What::Accepted(transaction) => {
                 let mut value = Vec::with_capacity(transaction.encoded().len() + 32);
                 transaction.to_bytes(&mut value);
-                let key = keys::hash(shard, transaction.hash());
-                // It may have been dropped before.
-                self.delete(Table::Dropped, key.clone());
-                self.put(Table::Pool, key, value);
+                self.put(Table::Pool, keys::hash(shard, transaction.hash()), value);
             }
             What::Dropped { hash, reason } => {
                 let mut value = Vec::new();
@@ -140,8 +137,6 @@ impl Fold<'_> {
             let position = u32::try_from(position).expect("a block holds fewer transactions");
             let value = [&at[..], &position.to_be_bytes()].concat();
             self.delete(Table::Pool, key.clone());
-            // Its acceptance after a drop may be in no log.
-            self.delete(Table::Dropped, key.clone());
             self.put(Table::Transactions, key, value);
         }
         for change in &block.changes.accounts {

@@ -142,6 +142,9 @@ fn block(
                 here = at.starts_with(&number.to_be_bytes());
             })?;
             if here {
+                // It may have been dropped before it was accepted again and included, which was not
+                // worth a look as long as that was found first.
+                delete(Table::Dropped, key.clone());
                 delete(Table::Transactions, key);
             }
         }
