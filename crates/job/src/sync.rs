@@ -20,15 +20,39 @@ pub(crate) use imp::MutexGuard;
 use std::sync::PoisonError;
 
 /// A lock without poisoning: no user code runs while it is held.
-#[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(imp::Mutex<T>);
+#[derive(Debug)]
+pub(crate) struct Mutex<T> {
+    lock: imp::Mutex<T>,
+    /// In models, notices who uses it without having been told that it was made. loom's own do not.
+    #[cfg(all(loom, test))]
+    birth: UnsafeCell<()>,
+}
+
+// SAFETY: as a lock is, and there is nothing in the cell.
+#[cfg(all(loom, test))]
+unsafe impl<T: Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Mutex<T> {
-        Mutex(imp::Mutex::new(value))
+        let mutex = Mutex {
+            lock: imp::Mutex::new(value),
+            #[cfg(all(loom, test))]
+            birth: UnsafeCell::new(()),
+        };
+        #[cfg(all(loom, test))]
+        mutex.birth.with_mut(|_| ());
+        mutex
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        #[cfg(all(loom, test))]
+        self.birth.with(|_| ());
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Mutex<T> {
+        Mutex::new(T::default())
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     batch::DEPENDENCIES_MAX,
     error::Error,
-    graph::{BLOCK, word::Word},
+    graph::{blocks::BLOCK, word::Word},
     id::JobId,
 };
 

@@ -14,8 +14,9 @@
 //!    last job from ending: [`end`](Beside::end) returns the side, whose lock that job then takes.
 //! 2. What is entered into the side by whoever finds so is found by the last job.
 //!
-//! Ordering: every change is a read-modify-write of the one word that acquires and releases, so
-//! whoever sees a side sees what is in it, and whoever sees the end sees what the jobs have done.
+//! Ordering: whoever makes a side releases it, and whoever finds it acquires, also the last job with
+//! the step by which it ends the batch. That step releases too: whoever sees the end sees what the
+//! jobs have done.
 
 use std::ptr;
 
@@ -28,7 +29,7 @@ use crate::{
         Mutex,
         atomic::{
             AtomicPtr,
-            Ordering::{AcqRel, Acquire},
+            Ordering::{AcqRel, Acquire, Relaxed, Release},
         },
     },
 };
@@ -72,10 +73,11 @@ impl Beside {
     #[cold]
     fn make(&self) -> &Mutex<Side> {
         let new: *mut Mutex<Side> = Box::into_raw(Box::default());
-        let mut word = self.0.load(Acquire);
+        // Only a guess: whoever finds a side has failed at the exchange, and acquires there.
+        let mut word = ptr::null_mut();
         while side_of(word).is_null() {
             let with_side = new.map_addr(|address| address | word.addr() & ENDED);
-            match self.0.compare_exchange(word, with_side, AcqRel, Acquire) {
+            match self.0.compare_exchange(word, with_side, Release, Acquire) {
                 // SAFETY: it stays until we are dropped.
                 Ok(_) => return unsafe { &*new },
                 Err(now) => word = now,
@@ -92,10 +94,10 @@ impl Beside {
     #[inline]
     #[must_use = "somebody may still look"]
     pub(super) fn end(&self) -> Option<&Mutex<Side>> {
-        let mut word = self.0.load(Acquire);
+        let mut word = self.0.load(Relaxed);
         loop {
             let ended = word.map_addr(|address| address | ENDED);
-            match self.0.compare_exchange_weak(word, ended, AcqRel, Acquire) {
+            match self.0.compare_exchange_weak(word, ended, AcqRel, Relaxed) {
                 // SAFETY: it stays until we are dropped.
                 Ok(_) => return unsafe { side_of(word).as_ref() },
                 Err(now) => word = now,
@@ -112,7 +114,8 @@ fn side_of(word: *mut Mutex<Side>) -> *mut Mutex<Side> {
 impl Drop for Beside {
     #[inline]
     fn drop(&mut self) {
-        let side = side_of(self.0.load(Acquire));
+        // Whoever has the last reference has heard of all that others did with theirs.
+        let side = side_of(self.0.load(Relaxed));
         if !side.is_null() {
             // SAFETY: `make` leaked such a box, and nobody else is left.
             drop(unsafe { Box::from_raw(side) });
@@ -174,6 +177,90 @@ mod models {
             // SAFETY: it has ended, and nobody looks any more; the model checks it.
             pool.with_mut(|pool| unsafe { *pool = 0 });
             looker.join().unwrap();
+        });
+    }
+
+    /// Invariant 2, and a side is one whoever makes it.
+    #[test]
+    fn sides_made_by_two_at_once_are_the_same() {
+        loom::model(|| {
+            let beside = Arc::new(Beside::new());
+            let enter = |beside: &Beside| {
+                let mut side = beside.open().lock();
+                let sooner = side.kept.is_some();
+                side.kept = Some(Kept::default());
+                sooner
+            };
+            let other = thread::spawn({
+                let beside = beside.clone();
+                move || enter(&beside)
+            });
+            let sooner = enter(&beside);
+            assert!(other.join().unwrap() != sooner, "one of them was the first");
+        });
+    }
+
+    /// What is entered before the end is found by whoever ends it.
+    #[test]
+    fn entered_before_the_end_is_found_by_it() {
+        loom::model(|| {
+            let beside = Arc::new(Beside::new());
+            let other = thread::spawn({
+                let beside = beside.clone();
+                move || {
+                    let mut side = beside.open().lock();
+                    let enters = !beside.has_ended();
+                    if enters {
+                        side.kept = Some(Kept::default());
+                    }
+                    enters
+                }
+            });
+            let found = beside.end().is_some_and(|side| side.lock().kept.is_some());
+            assert_eq!(other.join().unwrap(), found);
+        });
+    }
+
+    /// A side is whole for one who only looks whether there is one.
+    #[test]
+    fn side_that_is_found_is_whole() {
+        loom::model(|| {
+            let beside = Arc::new(Beside::new());
+            let other = thread::spawn({
+                let beside = beside.clone();
+                move || drop(beside.open().lock())
+            });
+            // By itself loom would not let the other go first.
+            thread::yield_now();
+            if let Some(side) = beside.get() {
+                drop(side.lock());
+            }
+            other.join().unwrap();
+        });
+    }
+
+    /// Whoever sees the end sees what the jobs have done.
+    #[test]
+    fn end_that_is_seen_shows_what_the_jobs_did() {
+        loom::model(|| {
+            let both = Arc::new((Beside::new(), UnsafeCell::new(0)));
+            let last = thread::spawn({
+                let both = both.clone();
+                move || {
+                    let (beside, outcome) = &*both;
+                    // SAFETY: nobody reads it before the end.
+                    outcome.with_mut(|outcome| unsafe { *outcome = 7 });
+                    assert!(beside.end().is_none());
+                }
+            });
+            let (beside, outcome) = &*both;
+            // By itself loom would not let the other go first.
+            thread::yield_now();
+            if beside.has_ended() {
+                // SAFETY: it has ended; the model checks it.
+                outcome.with(|outcome| unsafe { assert_eq!(*outcome, 7) });
+            }
+            last.join().unwrap();
         });
     }
 }

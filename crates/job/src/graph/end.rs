@@ -151,7 +151,7 @@ impl Ending {
         }
         // SAFETY: they are ready, and ours.
         unsafe { end_doomed(doomed, turn) };
-        shared.made_room();
+        shared.room.made();
     }
 }
 
@@ -435,7 +435,7 @@ pub(crate) fn doom_at_submission(
         .collect();
     // SAFETY: they are ready, and ours: nobody else knows of them.
     unsafe { end_doomed(doomed, submission) };
-    shared.made_room();
+    shared.room.made();
     // The runtime may have stopped since the batch was taken.
     shared.close_if_over();
 }

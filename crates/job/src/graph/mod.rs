@@ -19,9 +19,8 @@
 //!    is shared by the workers.
 //! 3. The last step on behalf of a job is the release of its last successor, or if it has none the
 //!    step of its block. After that step nothing of the batch is touched.
-//! 4. A batch has ended when all jobs without successors have, since every other one ended before
-//!    one of these. They are counted in blocks of 64, so that the workers seldom share a counter;
-//!    the end of a job that was submitted alone is the end of its batch.
+//! 4. A batch has ended when all jobs without successors have (see [`blocks`]); the end of a job that
+//!    was submitted alone is the end of its batch.
 //! 5. A batch holds no reference to the runtime, which would be a count that all threads contend
 //!    for. As long as a job of it has not ended, the runtime is there: the job is in a queue of it,
 //!    or in a turn, or waits for one that is; and a runtime that goes ends what is in its queues
@@ -36,6 +35,7 @@
 //! block; both steps are acquire and release, so the last one to end sees all of them.
 
 mod beside;
+pub(crate) mod blocks;
 pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod end;
@@ -59,6 +59,7 @@ use crate::{
     body::Body,
     graph::{
         beside::Beside,
+        blocks::Blocks,
         cell::Cell,
         cells::{At, Cells},
         times::{Moments, Noted, Times, Timings},
@@ -66,14 +67,8 @@ use crate::{
     },
     id::JobId,
     pool::shared::Shared,
-    sync::atomic::{
-        AtomicBool, AtomicU32,
-        Ordering::{AcqRel, Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
-
-/// So many jobs share a counter.
-pub(crate) const BLOCK: usize = 64;
 
 /// What a batch is made of when it is submitted.
 pub(crate) struct Parts {
@@ -128,8 +123,7 @@ struct Many {
     some_resumable: bool,
     kept: Box<[Kept]>,
     ids: Box<[(u32, JobId)]>,
-    blocks: Box<[AtomicU32]>,
-    blocks_left: AtomicU32,
+    blocks: Blocks,
     times: Times,
     on_failure: OnFailure,
     forgiving: bool,
@@ -158,12 +152,10 @@ impl Core {
             times,
             watched,
         } = parts;
-        let with_ends = layout.ends.iter().filter(|ends| **ends > 0).count();
         let many = Many {
             ticket,
             words,
-            blocks: layout.ends.iter().map(|ends| AtomicU32::new(*ends)).collect(),
-            blocks_left: AtomicU32::new(with_ends as u32),
+            blocks: Blocks::new(&layout.ends),
             layout,
             cells,
             some_resumable,
@@ -405,13 +397,7 @@ impl Core {
     #[inline(always)]
     unsafe fn end_in_block(core: NonNull<Core>, index: u32) {
         // SAFETY: the last job to end is the one that comes to `finish`, so the batch stays.
-        let last = match unsafe { core.as_ref() }.batch() {
-            None => true,
-            Some(many) => {
-                many.blocks[index as usize / BLOCK].fetch_sub(1, AcqRel) == 1
-                    && many.blocks_left.fetch_sub(1, AcqRel) == 1
-            }
-        };
+        let last = unsafe { core.as_ref() }.batch().is_none_or(|many| many.blocks.end(index));
         if last {
             // SAFETY: all have ended.
             unsafe { Core::finish(core) };

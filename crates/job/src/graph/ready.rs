@@ -47,7 +47,7 @@ impl Ready {
         if shared.settings.inline && unsafe { core.as_ref().runs_swiftly() } {
             // SAFETY: they are ready, and ours.
             unsafe { swift::run_all(core, from..to, shared, turn) };
-            return shared.made_room();
+            return shared.room.made();
         }
         let at_once = shared.settings.jobs_per_cycle_max;
         while to - from > at_once {
@@ -63,7 +63,7 @@ impl Ready {
             // SAFETY: it is ready, and ours.
             unsafe { run_on(core, index, shared, turn) };
         }
-        shared.made_room();
+        shared.room.made();
     }
 
     /// Leaves them on the worker's own deque.
@@ -82,7 +82,7 @@ impl Drop for Ready {
         let shared: &Shared = unsafe { &*self.core.as_ref().shared.as_ptr() };
         // SAFETY: they are ready, and ours.
         unsafe { end::end_doomed((self.from..self.to).map(stopped).collect(), &mut Closed) };
-        shared.made_room();
+        shared.room.made();
         shared.close_if_over();
     }
 }
@@ -115,7 +115,7 @@ unsafe fn run_on(core: NonNull<Core>, first: u32, shared: &Shared, turn: &mut Tu
             }
             Some(next) => index = next,
         }
-        shared.made_room_before_another();
+        shared.room.made_before_another();
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn turns(ready: Ready) -> impl FnMut(&mut Turn<'_>) -> Step<()> + Sen
         if let Some(next) = next {
             Ready { core, from: next, to: next + 1 }.submit(turn);
         }
-        shared.made_room();
+        shared.room.made();
         Step::End(())
     }
 }

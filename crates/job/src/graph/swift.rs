@@ -68,7 +68,7 @@ pub(super) unsafe fn run_all(
             // SAFETY: they are ready, and ours.
             return unsafe { submit(core, index, to, turn) };
         }
-        shared.made_room_before_another();
+        shared.room.made_before_another();
     }
 }
 
@@ -159,7 +159,7 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
             return unsafe { submit(core, next, next + 1, turn) };
         }
         hand.offer(turn);
-        shared.made_room_before_another();
+        shared.room.made_before_another();
         index = next;
     }
 }

@@ -262,10 +262,9 @@ mod models {
         });
     }
 
-    /// Whoever polls sees the outcome once it is done.
-    #[test]
-    fn done_shows_the_outcome() {
-        loom::model(|| {
+    /// A job ends like this, and a poller that finds it so sees the outcome.
+    fn the_outcome_is_seen(end: fn(&Word), is_over: fn(&Word) -> bool) {
+        loom::model(move || {
             let word = Arc::new(Word::new(1));
             let outcome = Arc::new(UnsafeCell::new(0));
             let runner = thread::spawn({
@@ -273,14 +272,26 @@ mod models {
                 move || {
                     // SAFETY: nobody reads it before the end.
                     outcome.with_mut(|outcome| unsafe { *outcome = 7 });
-                    let _ = word.end(Ended::Completed);
+                    end(&word);
                 }
             });
-            if word.is_done() {
+            if is_over(&word) {
                 // SAFETY: it has ended; the model checks it.
                 outcome.with_mut(|outcome| unsafe { assert_eq!(*outcome, 7) });
             }
             runner.join().unwrap();
         });
+    }
+
+    #[test]
+    fn done_shows_the_outcome() {
+        let end = |word: &Word| assert!(!word.end(Ended::Completed));
+        the_outcome_is_seen(end, Word::is_done);
+    }
+
+    #[test]
+    fn ended_unwatched_shows_the_outcome() {
+        let end = |word: &Word| word.end_unwatched(Ended::Completed);
+        the_outcome_is_seen(end, |word| word.ended() == Some(Ended::Completed));
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod registry;
+pub(crate) mod room;
 pub(crate) mod shared;
 mod submit;
 mod view;

@@ -1,11 +1,6 @@
 //! What all threads of a pool share. It lives with the runtime, as a tenant of it.
-//!
-//! Room for jobs: how many have been taken is one number, how many have ended is counted by each
-//! worker, and the difference is what waits or runs. Whoever waits for room enters itself, fences,
-//! and adds up again; a worker counts, fences, and looks whether somebody waits. So either the one
-//! sees the room, or the other sees who waits for it.
 
-use std::{sync::Arc, task::Waker, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crossbeam_utils::CachePadded;
 use kernel::{Attributes, Handle, RuntimeId, Tenant, WorkerId};
@@ -14,19 +9,15 @@ use crate::{
     about::{JobInfo, Kept, Prioritizer, nanos},
     error::Error,
     event::{Event, Hub},
-    graph::{Core, cell::contain, word::Ended},
+    graph::{Core, word::Ended},
     id::JobId,
     learn::Classes,
     metrics::{Count, Metrics, Seat, WorkerMetrics},
     policy::{AffinityFn, Policy},
-    pool::registry::Registry,
+    pool::{registry::Registry, room::Room},
     sync::{
         Mutex,
-        atomic::{
-            AtomicBool, AtomicU64,
-            Ordering::{Relaxed, SeqCst},
-            fence,
-        },
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
@@ -53,26 +44,14 @@ pub(crate) struct Shared {
     pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
-    admitted: CachePadded<Admitted>,
+    pub(crate) room: Room,
     pub(crate) classes: Classes,
     pub(crate) events: Arc<Hub>,
     pub(crate) registry: Mutex<Registry>,
-    /// Somebody waits for room.
-    crowded: AtomicBool,
-    waiting: Mutex<Vec<Waker>>,
     pub(crate) workers: Mutex<Vec<Post>>,
     /// No worker takes jobs.
     deserted: AtomicBool,
-    /// The runtime has stopped.
-    closing: AtomicBool,
     deadlines_missed: Count,
-}
-
-/// What every submission changes.
-#[derive(Default)]
-struct Admitted {
-    jobs: AtomicU64,
-    batches: AtomicU64,
 }
 
 /// What was asked of a worker.
@@ -86,9 +65,9 @@ pub(crate) enum Post {
 
 impl Tenant for Shared {
     fn closed(&self) {
-        self.closing.store(true, Relaxed);
+        self.room.close();
         self.close_if_over();
-        self.call_waiting();
+        self.room.call();
     }
 }
 
@@ -96,19 +75,16 @@ impl Shared {
     pub(crate) fn new(settings: Settings, handle: &Handle) -> Shared {
         let workers = handle.worker_count();
         Shared {
+            room: Room::new(settings.capacity),
             settings,
             runtime: handle.id(),
             workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
-            admitted: CachePadded::default(),
             classes: Classes::new(),
             events: Arc::default(),
             registry: Mutex::new(Registry::default()),
-            crowded: AtomicBool::new(false),
-            waiting: Mutex::new(Vec::new()),
             workers: Mutex::new(vec![Post::Manned; workers]),
             deserted: AtomicBool::new(false),
-            closing: AtomicBool::new(false),
             deadlines_missed: Count::default(),
         }
     }
@@ -141,27 +117,15 @@ impl Shared {
 
     /// Takes `wanted` places for jobs. Returns a number for their batch.
     pub(crate) fn admit(&self, wanted: usize) -> Result<u64, Error> {
-        let capacity = self.settings.capacity as u64;
-        let Admitted { jobs, batches } = &*self.admitted;
-        let mut taken = jobs.load(Relaxed);
-        loop {
-            let sum = taken.saturating_add(wanted as u64);
-            // Cheap to know for as long as fewer were ever taken than there are places.
-            if sum > capacity && sum - self.ended().min(taken) > capacity {
-                let queued = self.queued() as usize;
-                return Err(Error::QueueFull { capacity: capacity as usize, queued, wanted });
-            }
-            match jobs.compare_exchange_weak(taken, sum, Relaxed, Relaxed) {
-                Ok(_) => return Ok(batches.fetch_add(1, Relaxed) + 1),
-                Err(now) => taken = now,
-            }
-        }
+        self.room.admit(wanted as u64, || self.ended()).ok_or_else(|| {
+            let (capacity, queued) = (self.settings.capacity, self.queued() as usize);
+            Error::QueueFull { capacity, queued, wanted }
+        })
     }
 
     /// Gives back places that were taken for a batch that is refused after all.
     pub(crate) fn dismiss(&self, jobs: usize) {
-        self.admitted.jobs.fetch_sub(jobs as u64, Relaxed);
-        self.made_room();
+        self.room.give_back(jobs as u64);
         self.close_if_over();
     }
 
@@ -170,9 +134,7 @@ impl Shared {
     }
 
     fn queued(&self) -> u64 {
-        // Ended first: what is taken meanwhile would make it too small otherwise.
-        let ended = self.ended();
-        self.admitted.jobs.load(Relaxed).saturating_sub(ended)
+        self.room.queued(|| self.ended())
     }
 
     /// A job has ended like this, on a worker or elsewhere.
@@ -192,57 +154,11 @@ impl Shared {
 
     /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have left
     /// and every job has ended. For whoever stops it, and whoever ends jobs or gives places back after
-    /// that: each does its part and fences, so one of them sees that all is over.
+    /// that.
     pub(crate) fn close_if_over(&self) {
-        fence(SeqCst);
-        if self.closing.load(Relaxed) && self.events.is_deserted() && self.queued() == 0 {
+        if self.room.is_over(|| self.ended(), || self.events.is_deserted()) {
             self.events.close();
         }
-    }
-
-    /// Jobs have ended, and were counted.
-    #[inline(always)]
-    pub(crate) fn made_room(&self) {
-        if self.settings.capacity == usize::MAX {
-            return;
-        }
-        fence(SeqCst);
-        if self.crowded.load(Relaxed) {
-            self.call_waiting();
-        }
-    }
-
-    /// A job has ended and another follows on the same worker. Should this miss one who comes to
-    /// wait at this moment, the call at the end of the turn does not.
-    #[inline(always)]
-    pub(crate) fn made_room_before_another(&self) {
-        if self.crowded.load(Relaxed) {
-            self.call_waiting();
-        }
-    }
-
-    /// Lets all who wait with a submission try again.
-    #[cold]
-    pub(crate) fn call_waiting(&self) {
-        let mut waiting = self.waiting.lock();
-        self.crowded.store(false, Relaxed);
-        let wakers = std::mem::take(&mut *waiting);
-        drop(waiting);
-        for waker in wakers {
-            contain(|| waker.wake());
-        }
-    }
-
-    /// Somebody waits for room. The caller tries again afterwards.
-    pub(crate) fn wait_for_room(&self, waker: &Waker) {
-        let waker = waker.clone();
-        let mut waiting = self.waiting.lock();
-        if waiting.iter().all(|other| !other.will_wake(&waker)) {
-            waiting.push(waker);
-        }
-        self.crowded.store(true, Relaxed);
-        drop(waiting);
-        fence(SeqCst);
     }
 
     /// Whether this thread may not wait for a job: no worker of the same runtime may, and in a
@@ -361,7 +277,7 @@ impl Shared {
             failed: sum(|seat| &seat.failed),
             cancelled: sum(|seat| &seat.cancelled),
             queue_depth: self.queued(),
-            scheduled: self.admitted.jobs.load(Relaxed),
+            scheduled: self.room.taken(),
             deadlines_missed: self.deadlines_missed.get(),
             execution_total: Duration::from_nanos(executing),
             execution_average: mean(executing, measured),

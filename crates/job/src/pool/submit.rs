@@ -376,7 +376,7 @@ impl Pool {
             *batch = Some(refused.into_parts().1);
             if !waits {
                 // And try again: there may be room since we looked.
-                self.shared().wait_for_room(context.waker());
+                self.shared().room.wait(context.waker());
             }
         }
         Poll::Pending

@@ -68,7 +68,7 @@ impl Pool {
     pub fn resume_worker(&self, worker: WorkerId) -> Result<(), Error> {
         self.post(worker, Post::Manned)?;
         // Who waits with a submission may go on.
-        self.shared().call_waiting();
+        self.shared().room.call();
         Ok(())
     }
 
