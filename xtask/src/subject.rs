@@ -12,16 +12,19 @@ pub(crate) enum Subject {
     #[default]
     Kernel,
     Process,
+    Job,
     Task,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 3] = [Subject::Kernel, Subject::Process, Subject::Task];
+    pub(crate) const ALL: [Subject; 4] =
+        [Subject::Kernel, Subject::Process, Subject::Job, Subject::Task];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subject::Kernel => "kernel",
             Subject::Process => "process",
+            Subject::Job => "job",
             Subject::Task => "task",
         }
     }
@@ -45,6 +48,7 @@ impl Subject {
         match self {
             Subject::Kernel => &[Subject::Kernel],
             Subject::Process => &[Subject::Kernel, Subject::Process],
+            Subject::Job => &[Subject::Kernel, Subject::Job],
             Subject::Task => &[Subject::Kernel, Subject::Task],
         }
     }
@@ -52,7 +56,7 @@ impl Subject {
     /// Files elsewhere that its tests read, relative to the workspace's root.
     pub(crate) fn reads(self) -> &'static [&'static str] {
         match self {
-            Subject::Kernel | Subject::Process => &[],
+            Subject::Kernel | Subject::Process | Subject::Job => &[],
             Subject::Task => &["docs/abi.md"],
         }
     }
