@@ -44,15 +44,16 @@ pub(super) fn throughput(model: &Model, columns: usize) -> Line<'static> {
 /// What only a node has.
 pub(super) fn node(model: &Model, columns: usize) -> Option<Line<'static>> {
     let node = model.picture.node.as_ref()?;
-    let mut text = match node.shards {
-        1 => "1 shard".to_owned(),
-        shards => format!("{} shards", thousands(shards)),
+    let counted = |count: u64, what: &str| {
+        format!("{} {what}{}", thousands(count), if count == 1 { "" } else { "s" })
     };
+    let mut text = counted(node.shards, "shard");
     if node.quarantined > 0 {
         text += &format!(" ({} quarantined)", thousands(node.quarantined));
     }
-    let [pooled, failed, open] = [node.pooled, node.failed, node.connections].map(thousands);
-    text += &format!("   {pooled} pooled   {failed} failed   {open} connections");
+    let [pooled, failed] = [node.pooled, node.failed].map(thousands);
+    let open = counted(node.connections, "connection");
+    text += &format!("   {pooled} pooled   {failed} failed   {open}");
     let mut trouble = String::new();
     if let Some(chain) = &node.base_chain {
         let number = chain.number.map_or_else(|| "?".to_owned(), thousands);
