@@ -19,7 +19,7 @@ use shard::{
     Config, Shard, Shards,
     shard::TransactionStatus,
     shards::Totals,
-    store::{Change, Epoch, MemoryStore, Replayed, Store, StoreError, Table},
+    store::{Around, Change, Epoch, MemoryStore, Store, StoreError, Table},
 };
 
 /// What happens to whoever reads a node of the state trie, or an account.
@@ -59,26 +59,14 @@ impl Trapped {
     }
 }
 
-impl Store for Trapped {
+impl Around for Trapped {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
     fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
         self.spring(|trap| matches!(trap, Trap::PanicsOnAppend));
         self.store.append(records, sync)
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        self.store.sync()
-    }
-
-    fn rotate(&self) -> Result<Epoch, StoreError> {
-        self.store.rotate()
-    }
-
-    fn current(&self) -> (Epoch, u64) {
-        self.store.current()
-    }
-
-    fn folded(&self) -> Epoch {
-        self.store.folded()
     }
 
     fn fold(
@@ -88,10 +76,6 @@ impl Store for Trapped {
     ) -> Result<(), StoreError> {
         self.spring(|trap| matches!(trap, Trap::PanicsOnFold));
         self.store.fold(epoch, changes)
-    }
-
-    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.store.replay(each)
     }
 
     fn get(
@@ -117,20 +101,6 @@ impl Store for Trapped {
             }
         }
         self.store.get(table, key, read)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        end: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), StoreError> {
-        self.store.scan(table, from, end, each)
-    }
-
-    fn reopen(&self) -> Result<(), StoreError> {
-        self.store.reopen()
     }
 }
 

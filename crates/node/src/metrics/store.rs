@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernel::Handle;
-use shard::store::{Change, Epoch, Replayed, Store, StoreError, Table};
+use shard::store::{Around, Store, StoreError};
 
 use super::{Metrics, histogram::Histogram};
 
@@ -24,7 +24,11 @@ impl TimedStore {
     }
 }
 
-impl Store for TimedStore {
+impl Around for TimedStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
         let metrics = &self.metrics;
         let times = if sync { &metrics.appends_synced } else { &metrics.appends };
@@ -33,56 +37,5 @@ impl Store for TimedStore {
 
     fn sync(&self) -> Result<(), StoreError> {
         self.time(&self.metrics.syncs, || self.inner.sync())
-    }
-
-    fn has_disk(&self) -> bool {
-        self.inner.has_disk()
-    }
-
-    fn rotate(&self) -> Result<Epoch, StoreError> {
-        self.inner.rotate()
-    }
-
-    fn current(&self) -> (Epoch, u64) {
-        self.inner.current()
-    }
-
-    fn folded(&self) -> Epoch {
-        self.inner.folded()
-    }
-
-    fn fold(
-        &self,
-        epoch: Epoch,
-        changes: &mut dyn Iterator<Item = Change>,
-    ) -> Result<(), StoreError> {
-        self.inner.fold(epoch, changes)
-    }
-
-    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.inner.replay(each)
-    }
-
-    fn get(
-        &self,
-        table: Table,
-        key: &[u8],
-        read: &mut dyn FnMut(&[u8]),
-    ) -> Result<bool, StoreError> {
-        self.inner.get(table, key, read)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        end: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), StoreError> {
-        self.inner.scan(table, from, end, each)
-    }
-
-    fn reopen(&self) -> Result<(), StoreError> {
-        self.inner.reopen()
     }
 }

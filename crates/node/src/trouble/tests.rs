@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
-use shard::store::{Change, Epoch, MemoryStore, Replayed, Store, StoreError, Table};
+use shard::store::{Around, MemoryStore, Store, StoreError, Table};
 use tracing::{
     Event, Metadata, Subscriber,
     field::Field,
@@ -31,37 +31,9 @@ struct Trapped {
     set: AtomicBool,
 }
 
-impl Store for Trapped {
-    fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
-        self.store.append(records, sync)
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        self.store.sync()
-    }
-
-    fn rotate(&self) -> Result<Epoch, StoreError> {
-        self.store.rotate()
-    }
-
-    fn current(&self) -> (Epoch, u64) {
-        self.store.current()
-    }
-
-    fn folded(&self) -> Epoch {
-        self.store.folded()
-    }
-
-    fn fold(
-        &self,
-        epoch: Epoch,
-        changes: &mut dyn Iterator<Item = Change>,
-    ) -> Result<(), StoreError> {
-        self.store.fold(epoch, changes)
-    }
-
-    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.store.replay(each)
+impl Around for Trapped {
+    fn inner(&self) -> &dyn Store {
+        &self.store
     }
 
     fn get(
@@ -72,20 +44,6 @@ impl Store for Trapped {
     ) -> Result<bool, StoreError> {
         assert!(table != Table::TrieNodes || !self.set.load(Relaxed), "the floor is a trap");
         self.store.get(table, key, read)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        end: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), StoreError> {
-        self.store.scan(table, from, end, each)
-    }
-
-    fn reopen(&self) -> Result<(), StoreError> {
-        self.store.reopen()
     }
 }
 

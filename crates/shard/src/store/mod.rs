@@ -14,6 +14,7 @@
 //! 3. `replay` gives the records of the epochs that were not folded, in the order of their
 //!    appending, and none after a gap.
 
+mod around;
 mod check;
 mod durable;
 mod log;
@@ -24,6 +25,7 @@ pub(crate) mod tests;
 
 use std::{fmt, io};
 
+pub use around::Around;
 pub use check::{Checked, Statistics, TableStatistics};
 pub use durable::{DiskStore, Options};
 pub use memory::MemoryStore;

@@ -14,7 +14,7 @@ use shard::{
     pool::{Queued, Status},
     shard::TransactionStatus,
     shards::SubmitError,
-    store::{Change, Epoch, MemoryStore, Replayed, Store, StoreError, Table},
+    store::{Around, MemoryStore, Store, StoreError, Table},
 };
 
 use crate::{
@@ -48,37 +48,9 @@ impl Cursed {
     }
 }
 
-impl Store for Cursed {
-    fn append(&self, records: &[&[u8]], sync: bool) -> Result<(), StoreError> {
-        self.inner.append(records, sync)
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        self.inner.sync()
-    }
-
-    fn rotate(&self) -> Result<Epoch, StoreError> {
-        self.inner.rotate()
-    }
-
-    fn current(&self) -> (Epoch, u64) {
-        self.inner.current()
-    }
-
-    fn folded(&self) -> Epoch {
-        self.inner.folded()
-    }
-
-    fn fold(
-        &self,
-        epoch: Epoch,
-        changes: &mut dyn Iterator<Item = Change>,
-    ) -> Result<(), StoreError> {
-        self.inner.fold(epoch, changes)
-    }
-
-    fn replay(&self, each: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.inner.replay(each)
+impl Around for Cursed {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
     }
 
     fn get(
@@ -97,20 +69,6 @@ impl Store for Cursed {
             return Ok(false);
         }
         self.inner.get(table, key, read)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        end: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), StoreError> {
-        self.inner.scan(table, from, end, each)
-    }
-
-    fn reopen(&self) -> Result<(), StoreError> {
-        self.inner.reopen()
     }
 }
 
