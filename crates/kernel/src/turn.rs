@@ -36,12 +36,14 @@ pub struct Turn<'a> {
     target: Option<Strand>,
     /// Handles that the strand gives back with its end.
     given_back: u32,
+    /// It has had its share, and nobody waited.
+    alone: bool,
 }
 
 impl<'a> Turn<'a> {
     #[inline]
     pub(crate) fn new(worker: &'a Worker, strand: Option<StrandRef>) -> Turn<'a> {
-        Turn { worker, strand, target: None, given_back: 0 }
+        Turn { worker, strand, target: None, given_back: 0, alone: false }
     }
 
     /// Whether the turn should end: its quantum is over and others wait, its budget is spent, or
@@ -104,8 +106,15 @@ impl<'a> Turn<'a> {
     /// assert_eq!(*order.lock().unwrap(), ["long", "short", "long", "long"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// One that is alone and yields takes its next turn at once, on the same worker.
     pub fn use_up(&mut self) {
-        self.worker.use_up();
+        self.alone = self.worker.use_up();
+    }
+
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// In a simulation, lets virtual time pass, as if this turn had worked for so long. On real

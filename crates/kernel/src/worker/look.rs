@@ -72,14 +72,31 @@ impl Worker {
         over
     }
 
-    /// This turn has had its share. One that is alone goes on as if nothing were: it would only take
-    /// the longer way to its next turn.
-    pub(crate) fn use_up(&self) {
-        if !self.shared.queues.all_empty() || self.timer_is_due().is_some() {
+    /// This turn has had its share. Says whether it is alone: then it goes on as if nothing were.
+    pub(crate) fn use_up(&self) -> bool {
+        let alone = self.shared.queues.all_empty() && self.timer_is_due().is_none();
+        if !alone {
             self.slot().expired.store(true, Relaxed);
             // Whoever opened the window.
             self.fresh.set(true);
         }
+        alone
+    }
+
+    /// A strand that was alone when its share was used up has yielded. Whether it takes its next turn
+    /// at once, in a window of its own: to put it into line would call another worker, which takes it
+    /// away from its cache. What comes meanwhile waits as for any other turn, since the next share ends
+    /// with the same look. A turn that joins waits below those inside of it, where no look finds it, so
+    /// these do not go on. The simulator interleaves turns itself.
+    pub(super) fn goes_on(&self) -> bool {
+        let goes_on = self.stealing
+            && self.slot().asked() == 0
+            && self.inside.get() == 0
+            && !self.shared.is_simulated();
+        if goes_on {
+            self.open_window(false);
+        }
+        goes_on
     }
 
     /// Rings timers that are due, between two turns.

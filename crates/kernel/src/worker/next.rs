@@ -350,11 +350,16 @@ impl Worker {
     #[inline]
     fn opened_window_of(&self, entry: Option<Entry>, spent: bool) -> Option<Entry> {
         if entry.is_some() {
-            self.slot().new_window(spent);
-            self.fresh.set(true);
-            self.spent.set(0);
-            self.window_nanos.set(0);
+            self.open_window(spent);
         }
         entry
+    }
+
+    #[inline]
+    pub(super) fn open_window(&self, spent: bool) {
+        self.slot().new_window(spent);
+        self.fresh.set(true);
+        self.spent.set(0);
+        self.window_nanos.set(0);
     }
 }

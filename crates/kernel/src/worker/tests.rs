@@ -1,11 +1,18 @@
 //! What only the inside of a worker can show.
 
 use std::{
-    sync::{Arc, Mutex, mpsc},
+    mem,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc,
+    },
     task::Waker,
+    thread,
+    time::Duration,
 };
 
-use crate::{Placement, Runtime, Step, Turn};
+use crate::{Placement, Runtime, Step, Turn, WorkerState};
 
 struct WakesWhenDropped(Waker);
 
@@ -49,4 +56,83 @@ fn job_in_its_slot_is_not_written_over_while_the_runtime_closes() {
     go.send(()).unwrap();
     assert!(ended.recv().is_err(), "all that held it is gone");
     assert!(seen.lock().unwrap().iter().all(|numbers| numbers[1..] == [2222, 3333]));
+}
+
+/// Nobody waits, so no other worker is called for it.
+#[test]
+fn strand_that_is_alone_when_its_share_is_used_up_stays_with_its_worker() {
+    for placement in [Placement::Any, Placement::RoundRobin] {
+        let runtime = Runtime::builder().workers(4).placement(placement).build().unwrap();
+        let mut workers = Vec::new();
+        let body = move |turn: &mut Turn<'_>| {
+            workers.push(turn.worker());
+            if workers.len() == 10_000 {
+                return Step::End(mem::take(&mut workers));
+            }
+            turn.use_up();
+            Step::Yield
+        };
+        let (_, mut join) = runtime.strand().start(body).unwrap();
+        let workers = join.join().unwrap();
+        assert!(workers.iter().all(|worker| *worker == workers[0]), "it was moved");
+    }
+}
+
+#[test]
+fn strand_that_is_alone_and_never_ends_lets_its_worker_pause() {
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let body = |turn: &mut Turn<'_>| {
+        turn.use_up();
+        Step::<()>::Yield
+    };
+    let (_, _join) = runtime.strand().start(body).unwrap();
+    for _ in 0..100 {
+        runtime.pause();
+        while runtime.workers()[0] != WorkerState::Paused {
+            thread::yield_now();
+        }
+        runtime.resume();
+        let mut other = runtime.compute(|_| 7).unwrap();
+        assert_eq!(other.join(), Ok(7));
+    }
+}
+
+/// A turn that joins runs what lies on its deque meanwhile, and is itself in no queue.
+#[test]
+fn strand_that_runs_inside_of_a_join_lets_it_return() {
+    fn wait_for(flag: &AtomicBool) {
+        while !flag.load(Relaxed) {
+            thread::yield_now();
+        }
+    }
+    // One joins, one has its branch, and should the quantum be over, one is left for the strand.
+    let runtime = Runtime::builder().workers(3).build().unwrap();
+    let (returned, returns) = mpsc::channel();
+    for _ in 0..20 {
+        let (handle, returned) = (runtime.handle(), returned.clone());
+        let joins = move |turn: &mut Turn<'_>| {
+            let (stolen, ran) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
+            let over = Arc::new(AtomicBool::new(false));
+            let here = |_: &mut Turn<'_>| {
+                wait_for(&stolen);
+                let (ran, over) = (ran.clone(), over.clone());
+                let endless = move |turn: &mut Turn<'_>| {
+                    ran.store(true, Relaxed);
+                    turn.use_up();
+                    if over.load(Relaxed) { Step::End(()) } else { Step::Yield }
+                };
+                drop(handle.strand().start(endless).unwrap());
+            };
+            let there = |_: &mut Turn<'_>| {
+                stolen.store(true, Relaxed);
+                wait_for(&ran);
+            };
+            turn.join(here, there);
+            over.store(true, Relaxed);
+            returned.send(()).unwrap();
+        };
+        runtime.submit(joins).unwrap();
+        let guard = Duration::from_secs(60);
+        assert!(returns.recv_timeout(guard).is_ok(), "the branch has ended, and nobody returns");
+    }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Ended {
     /// Handles that go with its end.
     given_back: u32,
     target: Option<Strand>,
+    /// It has had its share, and nobody waited.
+    alone: bool,
 }
 
 impl Worker {
@@ -170,7 +172,7 @@ impl Worker {
                 if let Opened::Job(job) = unsafe { Entry::open(&raw mut *entry) } {
                     self.take_job_turn(job);
                 }
-                Ended { strand: None, after: After::End, given_back: 0, target: None }
+                Ended { strand: None, after: After::End, given_back: 0, target: None, alone: false }
             }
         }
     }
@@ -197,14 +199,14 @@ impl Worker {
         let mut turn = Turn::new(self, Some(strand));
         let after = strand.take_turn(&mut turn);
         let target = turn.take_target();
-        let given_back = turn.given_back();
+        let (given_back, alone) = (turn.given_back(), turn.is_alone());
         let kind = match after {
             After::Pause => EventKind::Pause,
             After::Yield => EventKind::Yield,
             After::End => EventKind::End,
         };
         self.leave_turn(Some(header.id), kind, started);
-        Ended { strand: Some(strand), after, given_back, target }
+        Ended { strand: Some(strand), after, given_back, target, alone }
     }
 
     /// Counts a turn, and starts the clock if it is one of those that are timed.
@@ -300,13 +302,16 @@ impl Worker {
     /// Ends a turn: claims whom it handed off to, then lets the strand rest.
     #[inline]
     pub(crate) fn finish(&self, ended: Ended) -> Option<StrandRef> {
-        let Ended { strand, after, given_back, target } = ended;
+        let Ended { strand, after, given_back, target, alone } = ended;
         self.turn_nanos.set(0);
         let strand = strand?;
         let claimed = match self.held.take() {
             None => target.and_then(|target| self.claim(&target)),
             Some(held) => self.keep_held(held, target),
         };
+        if alone && after == After::Yield && claimed.is_none() && self.goes_on() {
+            return Some(strand);
+        }
         if self.stealing && after == After::Yield && self.slot().expired.load(Relaxed) {
             // Those who waited before it was preempted are served before it comes again.
             self.join_the_line();
