@@ -48,6 +48,8 @@ pub(super) struct Running {
     results: Vec<Val>,
     /// The fuel without which the guest can not go on, if that was more than it had.
     required: u64,
+    /// Operations that it has used.
+    used: u64,
     /// Whether a step is under way. If it still is when the instance is dropped, a panic ended it, and
     /// nobody else gets the instance.
     in_step: bool,
@@ -105,6 +107,7 @@ impl Running {
             arguments: arguments.iter().map(|&value| to_wasmi(value)).collect(),
             results: vec![Val::I32(0); results],
             required: 0,
+            used: 0,
             in_step: false,
         }
     }
@@ -296,6 +299,7 @@ impl Instance for Running {
         self.in_step = true;
         self.store().data_mut().calls = Some(calls);
         let step = self.run(fuel);
+        self.used = self.used.saturating_add(step.used);
         let calls = self.store().data_mut().calls.take().expect("the step was lent its calls");
         self.in_step = false;
         (calls, step)
@@ -307,7 +311,10 @@ impl Drop for Running {
         // First what is suspended in wasmi: it has a stack, which goes back to wasmi's own.
         self.state = State::Ended;
         let Some(mut live) = self.live.take() else { return };
-        if !self.in_step && self.program.pool.has_room() && live.renew(&self.program) {
+        if !self.in_step
+            && let Some(room) = self.program.pool.room()
+            && live.renew(&self.program, self.used, room)
+        {
             self.program.pool.put(live);
         }
     }

@@ -8,7 +8,7 @@ use std::io;
 
 use wasmi::{Extern, Global, Instance, Memory, MemoryType, Store, Table, Val};
 
-use super::{Program, host::Host, imports, trap};
+use super::{Program, host::Host, imports, pool::Room, trap};
 use crate::{
     engine::arena::Slot,
     module::{GLOBAL, PAGE},
@@ -19,6 +19,10 @@ use crate::{
 /// one are given back. To give pages back and to fault them in again costs microseconds for each page
 /// that was touched; to write zeroes, one for each 64 KiB once they are there.
 pub(super) const CLEARED_BY_HAND: usize = 2 * PAGE;
+
+/// A larger one too, after a task that has used so many operations for each byte of it: to write the
+/// zeroes takes about a hundredth of the time that the task took.
+pub(super) const OPERATIONS_PER_BYTE: u64 = 4;
 
 /// A store with an instance that is as new, or that a task uses.
 pub(super) struct Live {
@@ -32,6 +36,8 @@ pub(super) struct Live {
     slot: Option<Slot>,
     /// Whether it was made as new before.
     renewed: bool,
+    /// Whether the memory is a large one, and has kept its pages.
+    warm: bool,
 }
 
 impl Live {
@@ -75,15 +81,16 @@ impl Live {
             (global, global.get(&store))
         });
         let globals = globals.collect();
-        let mut live = Live { store, instance, table, globals, slot, renewed: false };
+        let mut live = Live { store, instance, table, globals, slot, renewed: false, warm: false };
         if !program.renewal.keeps_data {
             live.write_data(program)?;
         }
         Ok(live)
     }
 
-    /// Makes the instance as new. Says whether that is possible: a memory that grew does not shrink.
-    pub(super) fn renew(&mut self, program: &Program) -> bool {
+    /// Makes the instance as new, after a task that has used so many operations. Says whether that is
+    /// possible: a memory that grew does not shrink.
+    pub(super) fn renew(&mut self, program: &Program, used: u64, room: Room) -> bool {
         if !program.renewal.possible || self.memory_bytes() != program.memory_minimum() {
             return false;
         }
@@ -92,23 +99,37 @@ impl Live {
                 return false;
             }
         }
-        self.clear_memory();
+        self.clear_memory(used, room);
         let memory = self.store.data().memory;
         *self.store.data_mut() =
             Host { memory, granted: program.memory_minimum(), ..Host::default() };
         self.write_data(program).is_ok()
     }
 
-    fn clear_memory(&mut self) {
+    fn clear_memory(&mut self, used: u64, room: Room) {
         let (Some(memory), Some(slot)) = (self.store.data().memory, &mut self.slot) else { return };
-        // The first time most of its pages have never been touched, and writing zeroes would touch them
-        // all. An instance that comes here again is in use all the time.
-        let by_hand = self.renewed && memory.data_size(&self.store) <= CLEARED_BY_HAND;
+        let bytes = memory.data_size(&self.store);
+        let small = bytes <= CLEARED_BY_HAND;
+        let worth_it = used / OPERATIONS_PER_BYTE >= bytes as u64;
+        let warm = !small && worth_it && bytes <= room.warm;
+        if warm && !self.warm {
+            // Once: what the task has not touched is written to from now on.
+            slot.commit();
+        }
+        // The first time most pages of a small one have never been touched, and writing zeroes would touch
+        // them all. An instance that comes here again is in use all the time.
+        let by_hand = warm || (small && self.renewed);
         // SAFETY: the store holds no reference into the slot while no code of it runs.
         if by_hand || !unsafe { slot.give_pages_back() } {
             memory.data_mut(&mut self.store).fill(0);
         }
+        self.warm = warm;
         self.renewed = true;
+    }
+
+    /// Bytes of a large memory that has kept its pages.
+    pub(super) fn warm(&self) -> usize {
+        if self.warm { self.memory_bytes() } else { 0 }
     }
 
     /// Writes what the module has as data.

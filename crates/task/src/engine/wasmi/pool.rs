@@ -4,12 +4,13 @@
 //! it first. What one worker leaves another can take, so that it does not matter where tasks end.
 //!
 //! 1. What is on a shelf was made as new before it was put there.
-//! 2. A shelf has a bound: tasks that have ended cost at most [`SHELF_BYTES`] for each worker.
+//! 2. A shelf has a bound: tasks that have ended cost at most [`SHELF_BYTES`] for each worker, and
+//!    [`WARM_BYTES`] for larger memories whose pages stay.
 
 use std::{
     cell::Cell,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -21,6 +22,9 @@ const SHELVES: usize = 8;
 
 /// Bytes of the instances on a shelf, about.
 const SHELF_BYTES: usize = 8 << 20;
+
+/// Bytes of the memories on a shelf that keep their pages though they are large.
+pub(super) const WARM_BYTES: usize = if cfg!(test) { 512 << 10 } else { 8 << 20 };
 
 /// Instances that are as new.
 pub(super) struct Pool {
@@ -34,10 +38,23 @@ pub(super) struct Pool {
 /// Aligned so that the locks of two shelves do not share a cache line.
 #[derive(Default)]
 #[repr(align(128))]
-struct Shelf(
+struct Shelf(Mutex<Kept>);
+
+/// What is on a shelf.
+#[derive(Default)]
+struct Kept {
     #[expect(clippy::vec_box, reason = "an instance is two kilobytes, and is moved at each turn")]
-    Mutex<Vec<Box<Live>>>,
-);
+    instances: Vec<Box<Live>>,
+    /// Bytes of their memories that are [`Live::warm`].
+    warm: usize,
+}
+
+/// Whoever puts an instance to a shelf may leave this with it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Bytes of a large memory that keeps its pages.
+    pub(super) warm: usize,
+}
 
 impl Pool {
     /// For instances of about this many bytes.
@@ -46,10 +63,11 @@ impl Pool {
         Pool { shelves: Default::default(), shelf, kept: AtomicUsize::new(0) }
     }
 
-    /// Whether the thread that asks could [`Pool::put`] one.
-    pub(super) fn has_room(&self) -> bool {
-        let shelf = &self.shelves[own_shelf()];
-        shelf.0.lock().unwrap_or_else(PoisonError::into_inner).len() < self.shelf
+    /// The room that there is for an instance from the thread that asks, if there is any.
+    pub(super) fn room(&self) -> Option<Room> {
+        let kept = self.shelves[own_shelf()].lock();
+        let free = kept.instances.len() < self.shelf;
+        free.then(|| Room { warm: WARM_BYTES.saturating_sub(kept.warm) })
     }
 
     /// Takes an instance that is as new, if there is one.
@@ -59,8 +77,10 @@ impl Pool {
         }
         let own = own_shelf();
         let taken = (0..SHELVES).find_map(|next| {
-            let shelf = &self.shelves[(own + next) % SHELVES];
-            shelf.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+            let mut kept = self.shelves[(own + next) % SHELVES].lock();
+            let taken = kept.instances.pop()?;
+            kept.warm -= taken.warm();
+            Some(taken)
         })?;
         self.kept.fetch_sub(1, Relaxed);
         Some(taken)
@@ -68,16 +88,22 @@ impl Pool {
 
     /// Keeps an instance that is as new, if there is room.
     pub(super) fn put(&self, live: Box<Live>) {
-        let shelf = &self.shelves[own_shelf()];
-        let mut shelf = shelf.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if shelf.len() < self.shelf {
+        let mut kept = self.shelves[own_shelf()].lock();
+        if kept.instances.len() < self.shelf {
             // Counted first: the count is never below what can be taken, and so never below 0.
             self.kept.fetch_add(1, Relaxed);
-            shelf.push(live);
+            kept.warm += live.warm();
+            kept.instances.push(live);
         } else {
-            drop(shelf);
+            drop(kept);
             drop(live);
         }
+    }
+}
+
+impl Shelf {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

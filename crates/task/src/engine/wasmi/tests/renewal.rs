@@ -2,14 +2,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{super::instance_bytes, program, task};
+use super::{
+    super::{instance_bytes, live::OPERATIONS_PER_BYTE, pool::WARM_BYTES, prepare},
+    program, task,
+};
 use crate::{
     engine::{
         Answer, Stepped,
         script::{self, Script},
     },
-    module::Module,
-    options::Limits,
+    module::{Module, PAGE},
+    options::{Limits, Options},
     value::Value,
 };
 
@@ -49,7 +52,7 @@ const AS_NEW: Value = Value::I64(42 + 0x0605);
 
 #[test]
 fn every_task_finds_its_instance_as_new() {
-    // Memories that are cleared by hand, and such whose pages are given back.
+    // Memories that are cleared by hand, and such whose pages are given back, unless the task ran long.
     for memory in ["1", "2", "3", "1 2"] {
         let program = program(&LEAVES.replace("MEMORY", memory));
         for round in 0..2 {
@@ -59,7 +62,7 @@ fn every_task_finds_its_instance_as_new() {
             assert_eq!(task(&*program, "returns", &[]).returned(), [AS_NEW], "after a trap");
 
             let mut preempted = task(&*program, "loops", &[]);
-            for _ in 0..30 {
+            for _ in 0..100 {
                 assert!(matches!(preempted.step(10_000).end, Stepped::Preempted));
             }
             drop(preempted);
@@ -208,6 +211,35 @@ fn many_threads_share_a_programs_instances() {
             });
         }
     });
+}
+
+/// A large memory keeps its pages after a task that ran long, as long as there is room for it.
+#[test]
+fn what_stays_of_large_memories_has_a_bound() {
+    const LARGE: usize = WARM_BYTES / 2;
+    let text = format!(
+        r#"(module
+            (memory {})
+            (func (export "main") (loop (br 0))))"#,
+        LARGE / PAGE
+    );
+    let options = Options::default();
+    let module = Module::read(&wat::parse_str(text).unwrap(), &options.limits).unwrap();
+    let program = prepare(&module, &options).unwrap();
+    let run = |operations: u64| {
+        let mut task = task(&program, "main", &[]);
+        assert!(matches!(task.step(operations).end, Stepped::Preempted));
+        task
+    };
+    let warm = || program.0.pool.room().expect("there is room").warm;
+    // A little is left of a step's fuel when the guest is preempted.
+    let enough = OPERATIONS_PER_BYTE * LARGE as u64 + 1_000;
+    drop(run(enough / 2));
+    assert_eq!(warm(), WARM_BYTES, "it did not run long");
+    drop([run(enough), run(enough), run(enough)]);
+    assert_eq!(warm(), 0, "two of three have kept their pages");
+    drop([run(enough / 2), run(enough / 2), run(enough / 2)]);
+    assert_eq!(warm(), WARM_BYTES, "none of them did");
 }
 
 /// Its pages stay with an instance that is kept, so they count in how many are.
