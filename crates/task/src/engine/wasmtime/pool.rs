@@ -28,7 +28,7 @@ use crate::{
 /// Host calls run on the guest's stack: this much is theirs.
 const HOST_ROOM: usize = 512 << 10;
 
-/// Bytes of a stack, a memory and each table that stay resident from one task to the next, cleared.
+/// The first bytes of a stack, a memory and each table stay resident from one task to the next, cleared.
 /// What was touched beyond is given back to the system. Getting it again costs more than clearing,
 /// but what stays counts for every place that was ever used.
 const STACK_KEPT: usize = 4 << 10;
@@ -161,7 +161,8 @@ fn pool(sizes: &Sizes) -> PoolingAllocationConfig {
         .async_stack_keep_resident(STACK_KEPT)
         .linear_memory_keep_resident(MEMORY_KEPT)
         .table_keep_resident(TABLE_KEPT)
-        // Where the system can say which pages were touched, only those are cleared.
-        .pagemap_scan(Enabled::Auto);
+        // It would clear the pages that the system says were touched and are there. One that is swapped
+        // out, or just being moved, is not there, and the next task would find what was in it.
+        .pagemap_scan(Enabled::No);
     pool
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod fuel;
 mod growth;
+mod kept;
 mod places;
 mod traps;
 
