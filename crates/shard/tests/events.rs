@@ -245,6 +245,7 @@ fn a_waker_may_publish_subscribe_and_drop_subscriptions_during_publish() {
     assert_eq!(hub.subscribers(), 3);
     let mut made = meddler.made.lock().unwrap().pop().expect("it was made");
     assert_eq!(made.try_next(), Ok(Some(Number(100))));
+    assert_eq!(made.try_next(), Ok(None), "the outer one was published before it subscribed");
 }
 
 #[test]

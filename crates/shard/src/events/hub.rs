@@ -7,6 +7,8 @@
 //! 3. No foreign code runs under a lock: not wakers, not [`Event::concerns`], not the drop of an
 //!    event. So it may publish, subscribe and drop subscriptions itself.
 //! 4. A subscriber sees the events of one publisher in the order of their publishing.
+//! 5. It sees nothing that began to be published before it subscribed, not even if the publisher has
+//!    not come to its place yet.
 //!
 //! Plain mutexes guard everything, and each is taken for a few instructions with no other lock
 //! held. There are no orderings to model, so there are no models for loom or shuttle here.
@@ -44,16 +46,19 @@ struct Inner<E: Event> {
 pub(super) struct Seats<E: Event>(Mutex<Places<E>>);
 
 struct Places<E: Event> {
-    places: Vec<Option<Arc<Seat<E>>>>,
+    /// Each with the number of the last event before it.
+    places: Vec<Option<(u64, Arc<Seat<E>>)>>,
     /// Places that are empty.
     free: Vec<usize>,
+    /// Events that were published, or are being published.
+    events: u64,
     closed: bool,
 }
 
 impl<E: Event> Hub<E> {
     /// Without subscribers.
     pub fn new() -> Hub<E> {
-        let places = Places { places: Vec::new(), free: Vec::new(), closed: false };
+        let places = Places { places: Vec::new(), free: Vec::new(), events: 0, closed: false };
         Hub(Arc::new(Inner { seats: Arc::new(Seats(Mutex::new(places))) }))
     }
 
@@ -72,8 +77,9 @@ impl<E: Event> Hub<E> {
     /// Tells all whom it concerns. Waits for none of them, and ends those that have no room.
     pub fn publish(&self, event: &E) {
         let seats = &self.0.seats;
+        let number = seats.number();
         let mut place = 0;
-        while let Some(seat) = seats.at(place) {
+        while let Some(seat) = seats.at(place, number) {
             if let Some(seat) = seat
                 && event.concerns(seat.interest())
                 && seat.push(event).is_err()
@@ -104,7 +110,7 @@ impl<E: Event> Inner<E> {
             seats.free.clear();
             std::mem::take(&mut seats.places)
         };
-        for seat in places.into_iter().flatten() {
+        for (_, seat) in places.into_iter().flatten() {
             seat.end(Ended::Closed);
         }
     }
@@ -127,7 +133,7 @@ impl<E: Event> Seats<E> {
         if seats.closed {
             return None;
         }
-        let seat = Some(seat.clone());
+        let seat = Some((seats.events, seat.clone()));
         if let Some(place) = seats.free.pop() {
             seats.places[place] = seat;
             Some(place)
@@ -137,16 +143,25 @@ impl<E: Event> Seats<E> {
         }
     }
 
-    /// Who sits at this place. `None` after the last place.
-    fn at(&self, place: usize) -> Option<Option<Arc<Seat<E>>>> {
-        self.lock().places.get(place).cloned()
+    /// The number of an event that is to be published.
+    fn number(&self) -> u64 {
+        let mut seats = self.lock();
+        seats.events += 1;
+        seats.events
+    }
+
+    /// Who sits at this place, and did so before this event. `None` after the last place.
+    fn at(&self, place: usize, event: u64) -> Option<Option<Arc<Seat<E>>>> {
+        let seats = self.lock();
+        let at = seats.places.get(place)?.as_ref().filter(|(before, _)| *before < event);
+        Some(at.map(|(_, seat)| seat.clone()))
     }
 
     /// Empties a place, if it is still this one's.
     pub(super) fn give_up(&self, place: usize, seat: &Arc<Seat<E>>) {
         let mut seats = self.lock();
         let found = seats.places.get_mut(place);
-        let found = found.filter(|at| at.as_ref().is_some_and(|at| Arc::ptr_eq(at, seat)));
+        let found = found.filter(|at| at.as_ref().is_some_and(|(_, at)| Arc::ptr_eq(at, seat)));
         let given_up = found.and_then(Option::take);
         if given_up.is_some() {
             seats.free.push(place);
