@@ -6,6 +6,9 @@
 //!                                       one acceptance for each shard       it is durable
 //! ```
 //!
+//! So it is for the transactions of a batch, and for those that take long to recover. Where one that
+//! comes alone goes is in `alone.rs`.
+//!
 //! Nearly all of a transaction's cost is the recovery of its sender. What else there is, the hand
 //! to a worker, the pool's lock, the wakes of shard and committer, is paid for once by as many as
 //! are in line together, whether they came in one batch or by many connections. A request waits
@@ -17,6 +20,8 @@
 //!    call waits for a quantum and one group more, and not for the whole line.
 //! 3. Those that a job takes together keep their order within each shard. Two groups may be accepted in
 //!    any order, as they are on two workers: who needs an order has nonces, or waits for each answer.
+
+mod alone;
 
 use std::{
     collections::VecDeque,
@@ -57,6 +62,8 @@ pub(crate) struct Sends {
     permits: usize,
     workers: usize,
     line: Mutex<Line>,
+    /// Those that have come alone.
+    waiting: Mutex<alone::Waiting>,
 }
 
 #[derive(Default)]
@@ -71,15 +78,31 @@ struct Sent {
     /// Where to; `None`: to the shard that its recipient names.
     shard: Option<Address>,
     encoded: Bytes,
-    told: oneshot::Sender<Result<B256, RpcError>>,
+    told: Told,
     permit: OwnedSemaphorePermit,
 }
+
+/// One whose sender is known.
+struct Known {
+    shard: Address,
+    transaction: SharedTransaction,
+    told: Told,
+}
+
+/// Whoever waits for a transaction.
+type Told = oneshot::Sender<Result<B256, RpcError>>;
 
 impl Sends {
     pub(crate) fn new(workers: usize) -> Sends {
         let permits = workers.max(1) * BYTES_MAX / PERMIT_BYTES;
         let room = Arc::new(Semaphore::new(permits));
-        Sends { room, permits, workers: workers.max(1), line: Mutex::default() }
+        let (line, waiting) = (Mutex::default(), Mutex::default());
+        Sends { room, permits, workers: workers.max(1), line, waiting }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, alone::Waiting> {
+        // The same as for the line.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -112,16 +135,28 @@ pub(crate) async fn send(
     context: &Arc<Context>,
     shard: Option<Address>,
     encoded: Bytes,
+    alone: bool,
 ) -> Result<B256, RpcError> {
     let sends = &context.sends;
     // Before it takes room from others.
     check_length(context, &encoded)?;
+    if alone && alone::is_quick(&encoded) {
+        return alone::send(context, shard, encoded).await;
+    }
     // One that is longer than all the room has it for itself.
     let permits = (encoded.len() / PERMIT_BYTES + 1).min(sends.permits) as u32;
     let permit = sends.room.clone().acquire_many_owned(permits).await;
     let permit = permit.map_err(|_| RpcError::stopping())?;
     let (told, hear) = oneshot::channel();
     put(context, Sent { shard, encoded, told, permit });
+    heard(context, hear).await
+}
+
+/// What became of it.
+async fn heard(
+    context: &Context,
+    hear: oneshot::Receiver<Result<B256, RpcError>>,
+) -> Result<B256, RpcError> {
     hear.await.unwrap_or_else(|_| {
         Err(match context.is_stopping() {
             true => RpcError::stopping(),
@@ -187,7 +222,7 @@ impl Drop for Job {
 
 /// Finds out who sent them, and puts them into the pools.
 fn accept(context: &Context, group: Vec<Sent>) {
-    let mut by_shard: Vec<(Address, Vec<_>)> = Vec::new();
+    let mut all = Vec::with_capacity(group.len());
     // Given back together, when the transactions are not in line any more but in pools.
     let mut permits: Option<OwnedSemaphorePermit> = None;
     for Sent { shard, encoded, told, permit } in group {
@@ -196,13 +231,18 @@ fn accept(context: &Context, group: Vec<Sent>) {
             None => permits = Some(permit),
         }
         let recovered = catch(|| recover(context, shard, encoded));
-        let (shard, transaction) = match recovered.unwrap_or_else(|| Err(panicked())) {
-            Ok(recovered) => recovered,
-            Err(why) => {
-                let _ = told.send(Err(why));
-                continue;
-            }
-        };
+        match recovered.unwrap_or_else(|| Err(panicked())) {
+            Ok((shard, transaction)) => all.push(Known { shard, transaction, told }),
+            Err(why) => drop(told.send(Err(why))),
+        }
+    }
+    enter(context, all);
+}
+
+/// Puts them into the pools, those of each shard together.
+fn enter(context: &Context, all: Vec<Known>) {
+    let mut by_shard: Vec<(Address, Vec<_>)> = Vec::new();
+    for Known { shard, transaction, told } in all {
         let tell = move |result: Result<B256, SubmitError>| {
             let _ = told.send(result.map_err(|why| refused(why, shard)));
         };

@@ -32,6 +32,28 @@ fn ten_sends_in_a_row_get_ten_nonces() {
     assert_eq!(nonce(&node, MARKET, alice.address()), 10);
 }
 
+/// Those that come alone and at once are accepted together: none of them is forgotten, and each is
+/// told of its own.
+#[test]
+fn sends_by_many_connections_at_once_are_each_answered() {
+    let node = &start(|_| {});
+    std::thread::scope(|scope| {
+        for number in 0..40 {
+            scope.spawn(move || {
+                let alice = &node.accounts()[number % 10];
+                let shard = Address::repeat_byte(0x10 + (number / 10) as u8);
+                for next in 0..5 {
+                    let raw = sign(alice, transfer(node, shard, next));
+                    let sent = json!([raw]);
+                    let hash = result(node.address(), &path(shard), "eth_sendRawTransaction", sent);
+                    assert_eq!(hash, json!(alloy_primitives::keccak256(&raw)));
+                }
+                assert_eq!(nonce(node, shard, alice.address()), 5);
+            });
+        }
+    });
+}
+
 #[test]
 fn a_transaction_of_one_shard_is_refused_in_another_with_the_endpoint_to_use() {
     let node = start(|_| {});

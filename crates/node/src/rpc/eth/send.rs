@@ -59,13 +59,13 @@ async fn send_raw(mut call: Call) -> Result<Answer, RpcError> {
     let address = call.address()?;
     let encoded: Bytes = call.args.required("transaction")?;
     call.args.end()?;
-    answer(&sends::send(&call.context, Some(address), encoded).await?)
+    answer(&sends::send(&call.context, Some(address), encoded, call.alone).await?)
 }
 
 async fn send_routed(mut call: Call) -> Result<Answer, RpcError> {
     let encoded: Bytes = call.args.required("transaction")?;
     call.args.end()?;
-    answer(&sends::send(&call.context, None, encoded).await?)
+    answer(&sends::send(&call.context, None, encoded, call.alone).await?)
 }
 
 /// How long a receipt is waited for, by default and at most (EIP-7966).
@@ -82,7 +82,7 @@ async fn send_and_wait(mut call: Call) -> Result<Answer, RpcError> {
     let timeout: Option<Milliseconds> = call.args.optional("timeout")?;
     call.args.end()?;
     let timeout = timeout.map_or(WAIT, Milliseconds::get).min(WAIT_MAX);
-    let hash = sends::send(&call.context, Some(address), encoded).await?;
+    let hash = sends::send(&call.context, Some(address), encoded, call.alone).await?;
     let why = tokio::select! {
         biased;
         receipt = receipt(&call.context, address, hash) => return receipt,
