@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use jsonrpsee::types::Params;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -11,7 +12,8 @@ use super::error::RpcError;
 /// The arguments that are left.
 #[derive(Debug)]
 pub(crate) struct Args {
-    values: std::vec::IntoIter<Box<RawValue>>,
+    /// Parts of the request's own text: none is copied.
+    values: std::vec::IntoIter<Bytes>,
     /// The index of the next one.
     next: usize,
 }
@@ -19,12 +21,21 @@ pub(crate) struct Args {
 impl Args {
     /// Reads the list. Named arguments are no list: the Ethereum methods have none.
     pub(crate) fn new(params: &Params<'_>) -> Result<Args, RpcError> {
-        let values = match params.as_str() {
+        let text = params.as_str().map(|text| Bytes::copy_from_slice(text.as_bytes()));
+        Args::read(text.as_ref())
+    }
+
+    /// The same of the text that they came in.
+    pub(crate) fn read(params: Option<&Bytes>) -> Result<Args, RpcError> {
+        let values: Vec<&RawValue> = match params {
             None => Vec::new(),
-            Some(text) => serde_json::from_str(text)
+            Some(text) => serde_json::from_slice(text)
                 .map_err(|_| RpcError::invalid("non-array args: pass the arguments in a list"))?,
         };
-        Ok(Args { values: values.into_iter(), next: 0 })
+        let part = |value: &&RawValue| {
+            params.map_or_else(Bytes::new, |text| text.slice_ref(value.get().as_bytes()))
+        };
+        Ok(Args { values: values.iter().map(part).collect::<Vec<_>>().into_iter(), next: 0 })
     }
 
     /// The next one, which must be there.
@@ -46,12 +57,12 @@ impl Args {
         let wrong = |why: &dyn fmt::Display| {
             RpcError::invalid(format!("invalid argument {index} ({name}): {why}"))
         };
-        serde_json::from_str(value.get()).map_err(|why| wrong(&why))
+        serde_json::from_slice(&value).map_err(|why| wrong(&why))
     }
 
     /// How many bytes those are that are left.
     pub(crate) fn bytes(&self) -> usize {
-        self.values.as_slice().iter().map(|value| value.get().len()).sum()
+        self.values.as_slice().iter().map(Bytes::len).sum()
     }
 
     /// There must not be more than these, before the first is taken.

@@ -123,20 +123,35 @@ pub(crate) enum Begun {
     Long(Rest),
 }
 
-/// An answer, as it will be sent.
-pub(crate) type Answer = Box<RawValue>;
+/// An answer, as it will be sent: JSON.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer(String);
+
+impl Answer {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// For the server of WebSockets. It is read once more, to see that it is what it is.
+    pub(crate) fn into_raw(self) -> Box<RawValue> {
+        RawValue::from_string(self.0).expect("it was written as JSON")
+    }
+}
 
 /// Writes an answer down.
 pub(crate) fn answer<T: Serialize + ?Sized>(value: &T) -> Result<Answer, RpcError> {
-    let mut text = Bounded(Vec::new());
+    let mut text = Bounded(Vec::with_capacity(SHORT));
     match serde_json::to_writer(&mut text, value) {
         Ok(()) => {}
         Err(error) if error.is_io() => return Err(RpcError::answer_too_long(ANSWER_BYTES_MAX)),
         Err(error) => return Err(RpcError::internal(&error)),
     }
     let text = String::from_utf8(text.0).map_err(|error| RpcError::internal(&error))?;
-    RawValue::from_string(text).map_err(|error| RpcError::internal(&error))
+    Ok(Answer(text))
 }
+
+/// Most answers are a hash or a number.
+const SHORT: usize = 72;
 
 /// Takes so many bytes and no more: an answer that is too long need not be written to its end.
 struct Bounded(Vec<u8>);

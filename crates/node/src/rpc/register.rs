@@ -1,15 +1,17 @@
-//! The methods as the server calls them.
+//! The methods by name, and how they are called.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, LazyLock},
 };
 
+use alloy_primitives::map::HashMap;
 use jsonrpsee::{
     PendingSubscriptionSink, RpcModule,
     server::Extensions,
     types::{ErrorObjectOwned, Params},
 };
+use serde_json::value::RawValue;
 
 use super::{
     args::Args,
@@ -34,29 +36,46 @@ const SUBSCRIPTIONS: [[&str; 3]; 2] = [
     ["shard_subscribe", "shard_subscription", "shard_unsubscribe"],
 ];
 
-/// The methods of `/`.
-pub(crate) fn root(context: &Arc<Context>) -> RpcModule<Arc<Context>> {
-    let mut module = RpcModule::new(context.clone());
+/// What a name stands for.
+pub(crate) enum Entry {
+    Method(&'static Method),
+    /// It is somewhere else, and this says where.
+    Signpost(RpcError),
+}
+
+/// The methods of an endpoint.
+pub(crate) type Table = HashMap<&'static str, Entry>;
+
+/// The methods of `/`. What is asked there by a name of the shards' endpoints is told where to go.
+pub(crate) fn root() -> Table {
+    let mut table = Table::default();
     for method in methods() {
         if method.is_at_root() {
-            add(&mut module, method.name, method);
+            table.insert(method.name, Entry::Method(method));
         } else if let Some(name) = NAMES_AT_ROOT.get(method.name) {
-            add(&mut module, name, method);
+            table.insert(name, Entry::Method(method));
         }
     }
     for method in methods() {
-        if module.method(method.name).is_none() {
-            add_signpost(&mut module, method.name);
-        }
+        table.entry(method.name).or_insert_with(|| Entry::Signpost(signpost(method.name)));
     }
-    module
+    table
 }
 
 /// The methods of a shard's own endpoint.
-pub(crate) fn own(context: &Arc<Context>) -> RpcModule<Arc<Context>> {
+pub(crate) fn own() -> Table {
+    let own = methods().filter(|method| method.is_at_shards());
+    own.map(|method| (method.name, Entry::Method(method))).collect()
+}
+
+/// The same for the server of WebSockets.
+pub(crate) fn module(context: &Arc<Context>, table: &Table) -> RpcModule<Arc<Context>> {
     let mut module = RpcModule::new(context.clone());
-    for method in methods().filter(|method| method.is_at_shards()) {
-        add(&mut module, method.name, method);
+    for (&name, entry) in table {
+        match entry {
+            &Entry::Method(method) => add(&mut module, name, method),
+            Entry::Signpost(error) => add_signpost(&mut module, name, error.clone()),
+        }
     }
     module
 }
@@ -72,7 +91,11 @@ fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'stati
                      context: Arc<Arc<Context>>,
                      extensions: Extensions,
                      method: &'static Method| {
-        Ok::<Answer, ErrorObjectOwned>(call(method, params, &context, &extensions).await?)
+        let endpoint = extensions.get().copied().unwrap_or(Endpoint::Root);
+        let alone = extensions.get::<InBatch>().is_none();
+        let args = Args::new(&params)?;
+        let answer = call(method, args, &context, endpoint, alone).await?;
+        Ok::<Box<RawValue>, ErrorObjectOwned>(answer.into_raw())
     };
     module
         .register_async_method(name, move |params, context, extensions| {
@@ -81,15 +104,14 @@ fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'stati
         .expect("each name is in the table once");
 }
 
-async fn call(
+/// Calls a method. `alone`: it is not one of a batch.
+pub(crate) async fn call(
     method: &'static Method,
-    params: Params<'static>,
+    args: Args,
     context: &Arc<Context>,
-    extensions: &Extensions,
+    endpoint: Endpoint,
+    alone: bool,
 ) -> Result<Answer, RpcError> {
-    let endpoint = extensions.get().copied().unwrap_or(Endpoint::Root);
-    let alone = extensions.get::<InBatch>().is_none();
-    let args = Args::new(&params)?;
     // At `/` the shard's address comes before what the table has.
     let named = endpoint == Endpoint::Root && method.name_at_root_is_other();
     args.at_most(method.params.len() + usize::from(named))?;
@@ -133,8 +155,8 @@ fn add_subscription(
         .expect("each name is in the table once");
 }
 
-/// What is asked at `/` by a name of the shards' endpoints is told where to go.
-fn add_signpost(module: &mut RpcModule<Arc<Context>>, name: &'static str) {
+/// Where to go with what is asked at `/` by a name of the shards' endpoints.
+fn signpost(name: &str) -> RpcError {
     let message = match (name, NAMES_AT_ROOT.get(name)) {
         ("eth_chainId" | "net_version", _) => format!(
             "each shard has a chain id of its own: call {name} at /shard/<address>, or \
@@ -146,9 +168,11 @@ fn add_signpost(module: &mut RpcModule<Arc<Context>>, name: &'static str) {
         ),
         (_, None) => format!("{name} is about one shard: call it at /shard/<address>"),
     };
+    RpcError::new(METHOD_NOT_FOUND, message)
+}
+
+fn add_signpost(module: &mut RpcModule<Arc<Context>>, name: &'static str, error: RpcError) {
     module
-        .register_method(name, move |_, _, _| {
-            Err::<(), ErrorObjectOwned>(RpcError::new(METHOD_NOT_FOUND, &*message).into())
-        })
+        .register_method(name, move |_, _, _| Err::<(), ErrorObjectOwned>(error.clone().into()))
         .expect("each name is in the table once");
 }

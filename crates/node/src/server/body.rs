@@ -1,5 +1,11 @@
 //! The body of a request: whole, in time, and not too large.
 
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header::CONTENT_LENGTH};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -34,8 +40,13 @@ where
     if told.is_some_and(|length| length > u64::from(most)) {
         return Err(too_large());
     }
-    let whole = Limited::new(body, most as usize).collect();
-    match tokio::time::timeout(limits.body_timeout, whole).await {
+    let mut whole = pin!(Limited::new(body, most as usize).collect());
+    // Mostly all of it is there already, and nobody needs an alarm.
+    let read = match poll_fn(|cx| Poll::Ready(whole.as_mut().poll(cx))).await {
+        Poll::Ready(read) => Ok(read),
+        Poll::Pending => tokio::time::timeout(limits.body_timeout, whole).await,
+    };
+    match read {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(NoBody {

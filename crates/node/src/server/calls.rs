@@ -1,8 +1,8 @@
 //! Every call, whichever way it came: is it within the limits, how long did it take, how did it end?
 //!
-//! This stands between the server's parser and the methods, for HTTP and WebSocket alike. Batches
-//! are taken apart here: their calls run side by side, so that a batch of transactions waits for one
-//! sync of the log and not for one each.
+//! For a WebSocket this stands between the server's parser and the methods; `plain.rs` does the same
+//! for HTTP. Batches are taken apart: their calls run side by side, so that a batch of transactions
+//! waits for one sync of the log and not for one each.
 
 use std::{future::Future, panic::AssertUnwindSafe, sync::Arc};
 
@@ -43,8 +43,8 @@ const CALL_BYTES: usize = 1 << 10;
 
 #[derive(Clone)]
 pub(super) struct CallsLayer {
-    context: Arc<Context>,
-    metrics: Arc<CallMetrics>,
+    pub(super) context: Arc<Context>,
+    pub(super) metrics: Arc<CallMetrics>,
 }
 
 impl CallsLayer {
@@ -71,28 +71,28 @@ pub(super) struct Calls<S> {
 }
 
 impl CallsLayer {
-    fn refused(&self, refusal: Refusal) {
+    pub(super) fn refused(&self, refusal: Refusal) {
         self.context.metrics.refusals.note(refusal, self.context.queries.now());
     }
 
     /// Whether a call may be made.
-    fn check(&self, request: &Request<'_>) -> Result<(), RpcError> {
+    pub(super) fn check(
+        &self,
+        endpoint: Endpoint,
+        websocket: bool,
+        method: &str,
+        params: &str,
+    ) -> Result<(), RpcError> {
         let most = self.context.limits().json_depth;
-        let params = request.params.as_ref().map_or("", |params| params.get());
         // The request is an object, so its arguments begin one level below.
         if depth::is_deeper(params, most.saturating_sub(1)) {
             self.refused(Refusal::Depth);
             let why = format!("the arguments are nested too deep: at most {most} levels");
             return Err(RpcError::new(LIMIT, why));
         }
-        match self.metrics.of(&request.method) {
-            None => {
-                let endpoint = request.extensions.get().copied().unwrap_or(Endpoint::Root);
-                Err(unknown::method(endpoint, &request.method))
-            }
-            Some(method) if method.is_subscription && !is_websocket(request) => {
-                Err(unknown::subscription())
-            }
+        match self.metrics.of(method) {
+            None => Err(unknown::method(endpoint, method)),
+            Some(method) if method.is_subscription && !websocket => Err(unknown::subscription()),
             Some(_) => Ok(()),
         }
     }
@@ -138,7 +138,9 @@ where
         let begun = layer.context.queries.now();
         let id = request.id.clone();
         let method = request.method.clone();
-        let answer = match layer.check(&request) {
+        let endpoint = request.extensions.get().copied().unwrap_or(Endpoint::Root);
+        let params = request.params.as_ref().map_or("", |params| params.get());
+        let answer = match layer.check(endpoint, is_websocket(&request), &method, params) {
             Ok(()) => Either::Left(self.inner.call(request)),
             Err(why) => {
                 let error = MethodResponse::error(request.id, ErrorObjectOwned::from(why));
@@ -194,7 +196,10 @@ where
                     }
                 });
             }
-            let Some(answers) = gather(under_way, most).await else { return too_large(&calls) };
+            let length = |answer: &MethodResponse| answer.as_json().get().len();
+            let Some(answers) = gather(under_way, most, length).await else {
+                return too_large(&calls);
+            };
             let mut whole = BatchResponseBuilder::new_with_limit(most);
             for answer in answers {
                 if whole.append(answer).is_err() {
@@ -202,7 +207,7 @@ where
                 }
             }
             if whole.is_empty() && notified {
-                silent()
+                MethodResponse::notification()
             } else {
                 // Of an empty batch it makes an error, as the specification has it.
                 MethodResponse::from_batch(whole.finish())
@@ -214,7 +219,7 @@ where
         &self,
         _: Notification<'a>,
     ) -> impl Future<Output = MethodResponse> + Send + 'a {
-        std::future::ready(silent())
+        std::future::ready(MethodResponse::notification())
     }
 }
 
@@ -222,30 +227,21 @@ where
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InBatch;
 
-/// Marks an answer that is none: notifications get no answer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Silent;
-
-fn silent() -> MethodResponse {
-    let mut response = MethodResponse::notification();
-    response.extensions_mut().insert(Silent);
-    response
-}
-
 /// Runs calls side by side. Their answers in the order of the calls; `None`: they are too large
 /// together, and what is still under way is not waited for.
-async fn gather<F>(calls: Vec<F>, bytes_max: usize) -> Option<Vec<MethodResponse>>
-where
-    F: Future<Output = MethodResponse>,
-{
-    let mut answers: Vec<Option<MethodResponse>> = Vec::new();
+pub(super) async fn gather<F: Future>(
+    calls: Vec<F>,
+    bytes_max: usize,
+    length: impl Fn(&F::Output) -> usize,
+) -> Option<Vec<F::Output>> {
+    let mut answers: Vec<Option<F::Output>> = Vec::new();
     answers.resize_with(calls.len(), || None);
     let numbered = calls.into_iter().enumerate();
     let mut numbered = numbered.map(|(index, call)| async move { (index, call.await) });
     let mut under_way: FuturesUnordered<_> = numbered.by_ref().take(BATCH_WIDTH).collect();
     let mut bytes = 0;
     while let Some((index, answer)) = under_way.next().await {
-        bytes += answer.as_json().get().len() + 1;
+        bytes += length(&answer) + 1;
         if bytes > bytes_max {
             return None;
         }
@@ -270,6 +266,10 @@ mod tests {
         MethodResponse::error(Id::Number(id), ErrorObjectOwned::from(error))
     }
 
+    fn length(answer: &MethodResponse) -> usize {
+        answer.as_json().get().len()
+    }
+
     fn id(answer: &MethodResponse) -> u64 {
         let json: serde_json::Value = serde_json::from_str(answer.as_json().get()).unwrap();
         json["id"].as_u64().unwrap()
@@ -284,7 +284,7 @@ mod tests {
             barrier.wait().await;
             answer(id)
         });
-        let answers = runtime().block_on(gather(calls.collect(), usize::MAX)).unwrap();
+        let answers = runtime().block_on(gather(calls.collect(), usize::MAX, length)).unwrap();
         assert_eq!(answers.iter().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
     }
 
@@ -292,7 +292,7 @@ mod tests {
     fn a_batch_wider_than_the_limit_is_answered_whole() {
         let most = 3 * BATCH_WIDTH as u64 + 1;
         let calls = (0..most).map(|id| async move { answer(id) }).collect();
-        let answers = runtime().block_on(gather(calls, usize::MAX)).unwrap();
+        let answers = runtime().block_on(gather(calls, usize::MAX, length)).unwrap();
         assert_eq!(answers.iter().map(id).collect::<Vec<_>>(), (0..most).collect::<Vec<_>>());
     }
 
@@ -304,6 +304,6 @@ mod tests {
             }
             answer(id)
         });
-        assert!(runtime().block_on(gather(calls.collect(), 500)).is_none());
+        assert!(runtime().block_on(gather(calls.collect(), 500, length)).is_none());
     }
 }

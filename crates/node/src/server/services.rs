@@ -4,29 +4,28 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
 use hyper::body::Body;
 use jsonrpsee::{
     server::{
         self, BatchRequestConfig, HttpBody, PingConfig, Server, ServerConfig, StopHandle,
-        TowerServiceBuilder, http::call_with_service, middleware::rpc::RpcServiceBuilder,
+        TowerServiceBuilder, http::response::malformed, middleware::rpc::RpcServiceBuilder,
         stop_channel, ws,
     },
     types::ErrorObjectOwned,
 };
 use observe::metrics::Samples;
 use tower::{
-    Layer, Service,
+    Service,
     layer::util::{Identity, Stack},
 };
 use tracing::Instrument;
 
 use super::{
     access, admin, body,
-    calls::{Calls, CallsLayer, Silent},
+    calls::CallsLayer,
     connection::Connection,
     path::Path,
-    plain::Plain,
+    plain::{Plain, Said},
     refusal::Refusal,
     request_id::{self, RequestIds},
 };
@@ -51,7 +50,7 @@ struct Methods {
     /// For WebSockets.
     all: server::Methods,
     /// For everyone else.
-    plain: Calls<Plain>,
+    plain: Plain,
 }
 
 /// What answers requests.
@@ -82,13 +81,13 @@ impl Services {
                 PingConfig::new().ping_interval(ping).inactive_limit(ping * 2).max_failures(1),
             )
             .build();
-        let root: server::Methods = register::root(context).into();
-        let own: server::Methods = register::own(context).into();
+        let tables = [register::root(), register::own()];
+        let [root, own]: [server::Methods; 2] =
+            tables.each_ref().map(|table| register::module(context, table).into());
         let layer = CallsLayer::new(context, [&root, &own]);
-        let [root, own] = [root, own].map(|all| {
-            let answer_bytes = limits.answer_bytes as usize;
-            Methods { plain: layer.layer(Plain { methods: all.clone(), answer_bytes }), all }
-        });
+        let methods = |all, table| Methods { all, plain: Plain { calls: layer.clone(), table } };
+        let [root_table, own_table] = tables;
+        let (root, own) = (methods(root, root_table), methods(own, own_table));
         let rpc = Server::builder()
             .set_config(config)
             .set_rpc_middleware(RpcServiceBuilder::new().layer(layer))
@@ -260,19 +259,12 @@ impl Services {
                 return failed(missing.status, RpcError::new(code, missing.why));
             }
         };
-        let mut request = Request::post("/").body(Full::new(body)).expect("it is one");
         // Clients send all sorts of types, or none. Web pages were checked by their origin, so the
         // type protects nobody.
-        let json = HeaderValue::from_static("application/json");
-        request.headers_mut().insert(header::CONTENT_TYPE, json);
-        mark(&mut request, endpoint, connection);
-        let limits = self.context.limits();
-        let batches = BatchRequestConfig::Limit(limits.batch_items);
-        let calls = self.methods(endpoint).plain.clone();
-        let answer = call_with_service(request, batches, limits.body_bytes, calls).await;
-        match answer.extensions().get::<Silent>() {
-            Some(Silent) => text(StatusCode::OK, HttpBody::empty()),
-            None => answer,
+        match self.methods(endpoint).plain.answer(body, endpoint).await {
+            Said::Answer(answer) => rpc(StatusCode::OK, answer),
+            Said::Nothing => text(StatusCode::OK, HttpBody::empty()),
+            Said::Malformed => malformed(),
         }
     }
 
@@ -350,12 +342,18 @@ fn not_allowed(why: &'static str, allowed: &'static str) -> Response<HttpBody> {
     response
 }
 
+/// An answer of JSON-RPC.
+fn rpc(status: StatusCode, body: String) -> Response<HttpBody> {
+    let mut response = Response::new(HttpBody::from(body));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
 /// An answer to a request that nobody has looked into, so its id is not known.
 fn failed(status: StatusCode, error: RpcError) -> Response<HttpBody> {
     let error = ErrorObjectOwned::from(error);
     let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error });
-    let mut response = text(status, body.to_string());
-    let json = HeaderValue::from_static("application/json; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    rpc(status, body.to_string())
 }

@@ -212,7 +212,7 @@ impl Feed {
 async fn send(sink: &SubscriptionSink, message: Answer) -> Result<(), Gone> {
     tokio::select! {
         () = sink.closed() => Err(Gone),
-        sent = sink.send(message) => sent.map_err(|_| Gone),
+        sent = sink.send(message.into_raw()) => sent.map_err(|_| Gone),
     }
 }
 
