@@ -68,9 +68,12 @@ impl BatchHandle {
         self.len() == 0
     }
 
-    /// How many of its jobs have come how far. It looks at each of them.
+    /// How many of its jobs have come how far. It looks at each of them, unless all have completed.
     pub fn progress(&self) -> BatchProgress {
         let mut progress = BatchProgress { total: self.len(), ..BatchProgress::default() };
+        if self.core.has_completed() {
+            return BatchProgress { completed: progress.total, ..progress };
+        }
         let mut count = |phase| {
             *match phase {
                 Phase::Created => &mut progress.created,

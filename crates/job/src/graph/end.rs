@@ -23,6 +23,7 @@ use crate::{
         word::{Duty, Ended},
     },
     pool::shared::Shared,
+    sync::atomic::Ordering::Relaxed,
 };
 
 /// A job that is to end without having run.
@@ -279,6 +280,9 @@ unsafe fn fail(
     // SAFETY: the job has not ended.
     unsafe { this.shared() }.count(ended, line.worker());
     let edges = this.successors(index);
+    if ended != Ended::Completed {
+        this.blemished.store(true, Relaxed);
+    }
     if this.word(index).end(ended) {
         tell(this, index, Some(fate), line, doomed);
     }

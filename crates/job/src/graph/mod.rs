@@ -100,6 +100,8 @@ pub(crate) struct Core {
     /// Of a job that was submitted alone.
     word: Word,
     cancelled: AtomicBool,
+    /// A job of it has ended and did not complete.
+    blemished: AtomicBool,
     kind: Kind,
 }
 
@@ -195,6 +197,7 @@ impl Core {
             side: Beside::new(),
             word: Word::new(0),
             cancelled: AtomicBool::new(false),
+            blemished: AtomicBool::new(false),
             kind,
         });
         mem::forget(core.clone());
@@ -379,6 +382,12 @@ impl Core {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.side.has_ended()
+    }
+
+    /// Whether all of its jobs have completed: exact once it has ended, for which each step on behalf of
+    /// a job releases what came before.
+    pub(crate) fn has_completed(&self) -> bool {
+        self.has_ended() && !self.blemished.load(Relaxed)
     }
 
     /// Keeps a timer for as long as the batch has not ended.
