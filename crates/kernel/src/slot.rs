@@ -31,6 +31,8 @@ pub(crate) struct Slot {
     /// Raised when others have had their turns before those who have used up a quantum for long
     /// enough.
     pub(crate) owes_spent: AtomicBool,
+    /// What lies on its deque is meant for others.
+    pub(crate) offers: AtomicBool,
     /// Between the start and the end of a turn.
     in_turn: AtomicBool,
     paused: AtomicBool,
@@ -80,6 +82,7 @@ impl Slot {
     /// Begins a stretch of turns. Pairs with the monitor's nap: it sees that we work, or our turns
     /// see that it naps (rule 5 of the idle protocol).
     pub(crate) fn begin_work(&self) {
+        self.offers.store(false, Relaxed);
         self.in_turn.store(true, Relaxed);
         fence(SeqCst);
     }

@@ -62,6 +62,30 @@ impl<'a> Turn<'a> {
         self.worker.near_len()
     }
 
+    /// Says whether what this worker leaves on its own deque is meant for others: then whoever has
+    /// nothing to do takes it at once. Else a few entries that were made a moment ago are left alone
+    /// for some microseconds, since they come cheaper as part of more, which pays where they are very
+    /// small. It counts until the worker says otherwise, or has nothing to do.
+    ///
+    /// ```
+    /// use kernel::{Runtime, Turn};
+    ///
+    /// let runtime = Runtime::new()?;
+    /// runtime.submit(|turn: &mut Turn<'_>| {
+    ///     turn.offers(true);
+    ///     turn.submit(|_| { /* large: better begun elsewhere than left until this turn ends */ });
+    /// })?;
+    /// runtime.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn offers(&mut self, offers: bool) {
+        let slot = self.worker.slot();
+        if slot.offers.load(Relaxed) != offers {
+            slot.offers.store(offers, Relaxed);
+        }
+    }
+
     /// Counts operations against the budget of the turn. In a simulation each also takes a
     /// nanosecond of virtual time, so that quanta end there too.
     #[inline]

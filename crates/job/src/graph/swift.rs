@@ -30,6 +30,9 @@ const PREFETCH_MAX: u32 = 4;
 /// So many ranges of ready jobs a worker keeps in hand.
 const HAND: usize = 32;
 
+/// So many tiny jobs a worker keeps in hand before it offers any.
+const TINY_HELD: u32 = 8;
+
 /// Nobody.
 const NONE: u32 = u32::MAX;
 
@@ -158,7 +161,7 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
             // SAFETY: it is ready, and ours.
             return unsafe { submit(core, next, next + 1, turn) };
         }
-        hand.offer(turn);
+        hand.offer(many, turn);
         shared.room.made_before_another();
         index = next;
     }
@@ -167,6 +170,10 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
 /// Ready jobs that a worker has in hand, apart from the one it runs: the newest runs next, the
 /// oldest are offered to thieves, one per worker. Neighbours are kept as ranges. While a job runs no
 /// more than one hand-out is held, since nobody else can take that meanwhile.
+///
+/// If jobs are [tiny](crate::graph::times::Times::are_tiny) a few more are held before any is offered:
+/// whoever fetches one of them, and the lines that it is about to write to, takes longer for that than
+/// to run it.
 struct Hand {
     core: NonNull<Core>,
     workers: usize,
@@ -221,8 +228,13 @@ impl Hand {
 
     /// Lets thieves have the oldest, as long as they would find too little.
     #[inline(always)]
-    fn offer(&mut self, turn: &mut Turn<'_>) {
-        while self.oldest != self.end && (self.held > self.max || turn.near() < self.workers) {
+    fn offer(&mut self, many: &Many, turn: &mut Turn<'_>) {
+        let (workers, max) = (self.workers, self.max);
+        let wanted = |held: u32, turn: &Turn<'_>| {
+            turn.near() < workers && (held > TINY_HELD || !many.times.are_tiny())
+        };
+        while self.oldest != self.end && (self.held > max || wanted(self.held, turn)) {
+            turn.offers(!many.times.are_tiny());
             self.give(turn);
         }
     }

@@ -21,6 +21,12 @@ const LONG: i64 = 100_000;
 /// What is remembered of earlier jobs: some ten short ones outweigh any that was long by accident.
 const REMEMBERED: i64 = 10 * LONG;
 
+/// Up to so many nanoseconds, another worker takes as long to fetch a job as to run it.
+const TINY: i64 = 250;
+
+/// What is remembered of earlier jobs here: a few.
+const TINY_REMEMBERED: i64 = 4 * TINY;
+
 pub(crate) struct Times {
     /// An index is timed if these bits of it are 0.
     mask: AtomicU32,
@@ -29,6 +35,8 @@ pub(crate) struct Times {
     /// By how much those that were timed were longer than [`LONG`], together. Workers that end jobs at
     /// the same time may miss each other's: it is a guess.
     excess: AtomicI64,
+    /// By how much they were shorter than [`TINY`], as far as that is remembered.
+    lack: AtomicI64,
     jobs: u32,
     submitted: u64,
     stamps: Box<[Stamps]>,
@@ -71,8 +79,8 @@ impl Times {
         let stamps = (0..jobs.div_ceil(stride)).map(|_| Stamps::default()).collect();
         let stride = stride as u32;
         let mask = AtomicU32::new(stride - 1);
-        let excess = AtomicI64::new(0);
-        Times { mask, stride, excess, jobs: jobs as u32, submitted, stamps }
+        let (excess, lack) = (AtomicI64::new(0), AtomicI64::new(0));
+        Times { mask, stride, excess, lack, jobs: jobs as u32, submitted, stamps }
     }
 
     /// How many jobs one that has stamps stands for: those up to the next one, or to the end.
@@ -99,7 +107,18 @@ impl Times {
         if mask != self.mask.load(Relaxed) {
             self.mask.store(mask, Relaxed);
         }
+        let was = self.lack.load(Relaxed);
+        let lack = (was + TINY - nanos.min(2 * TINY)).clamp(-TINY_REMEMBERED, TINY_REMEMBERED);
+        if lack != was {
+            self.lack.store(lack, Relaxed);
+        }
         if all || !index.is_multiple_of(self.stride) { 1 } else { self.weight(index) }
+    }
+
+    /// Whether its jobs are so short that it does not pay to share a few of them.
+    #[inline(always)]
+    pub(crate) fn are_tiny(&self) -> bool {
+        self.lack.load(Relaxed) > 0
     }
 
     /// Whether the clock is read for a job.
@@ -257,6 +276,23 @@ mod tests {
             !times.is_timed(1)
         });
         assert_eq!(short, Some(4), "what they were too long is made up for");
+    }
+
+    #[test]
+    fn jobs_are_tiny_once_some_were_and_one_that_is_long_by_accident_is_soon_forgotten() {
+        let times = Times::new(6_400, false, 0);
+        assert!(!times.are_tiny(), "nothing is known");
+        let after = |nanos: &[u64]| {
+            for nanos in nanos {
+                times.weight_after(0, *nanos);
+            }
+            times.are_tiny()
+        };
+        assert!(after(&[40]));
+        assert!(after(&[40; 10]));
+        assert!(after(&[u64::MAX]));
+        assert!(!after(&[1_000; 10]));
+        assert!(after(&[40; 10]));
     }
 
     /// As when a worker loses its processor in the middle of a short job.

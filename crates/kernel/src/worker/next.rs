@@ -285,7 +285,7 @@ impl Worker {
     ///
     /// A `patient` thief leaves a few entries alone once if their owner is just pushing or taking
     /// some: what was made a moment ago is still in the owner's cache and hands, and comes cheaper
-    /// as part of more.
+    /// as part of more. Not what its owner [offers](crate::Turn::offers).
     pub(crate) fn steal(&self, patient: bool) -> Option<Entry> {
         self.opened_window(self.rob(patient))
     }
@@ -300,7 +300,7 @@ impl Worker {
             .filter(|v| *v != self.id)
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
-                    && !(patient && self.leaves_alone(deque))
+                    && !(patient && self.leaves_alone(victim, deque))
                     && let Some(entry) = self.take_half(deque)
                 {
                     return Some((victim, entry));
@@ -329,10 +329,13 @@ impl Worker {
         }
     }
 
-    /// Whether there is little on the deque, and it has moved since we last looked.
-    fn leaves_alone(&self, deque: &Stealer<Entry>) -> bool {
+    /// Whether there is little on the deque, and it has moved since we last looked, and its owner would
+    /// rather have it left there.
+    fn leaves_alone(&self, victim: usize, deque: &Stealer<Entry>) -> bool {
         let pace = deque.pace();
-        deque.len() < STEAL_MIN && self.pace.replace(pace) != pace
+        deque.len() < STEAL_MIN
+            && self.pace.replace(pace) != pace
+            && !self.shared.slots[victim].offers.load(Relaxed)
     }
 
     /// A batch was in nobody's queue for a moment; whoever looked then must be told.
