@@ -16,7 +16,8 @@ use revm::{
         result::{EVMError, ExecutionResult, HaltReason},
     },
     handler::{FrameResult, Handler, post_execution},
-    state::{Account, EvmState, TransactionId},
+    primitives::KECCAK_EMPTY,
+    state::{Account, AccountInfo, AccountStatus, EvmState},
 };
 
 use crate::{
@@ -120,7 +121,9 @@ impl Runner {
         let came = match run {
             // What it had before is certain only when all before it are committed.
             Ok(result) => match effects(&mut state, |_| Err(())) {
-                Ok(effects) => {
+                Ok(mut effects) => {
+                    let codes = &self.state().codes;
+                    effects.iter_mut().for_each(|effect| effect.forget_code(codes));
                     let receipt = receipt(common, at, result);
                     Came::Included { receipt, effects, fee: fees.fee.get() }
                 }
@@ -214,6 +217,16 @@ fn settled_effects(
     effects(&mut state, |address| Settled { common, net }.slots(address))
 }
 
+/// Somebody who has nothing: revm pays him the fee, and he is gone afterwards. The one that revm
+/// makes itself has code that all lanes count.
+fn nobody() -> Account {
+    let (balance, nonce, code_hash) = (U256::ZERO, 0, KECCAK_EMPTY);
+    let mut nobody =
+        Account::from(AccountInfo { balance, nonce, code_hash, account_id: None, code: None });
+    nobody.status = AccountStatus::LoadedAsNotExisting;
+    nobody
+}
+
 /// Ethereum's handling of a transaction, but for the fee of the beneficiary: where the transaction
 /// has not looked at the beneficiary, the fee is only noted. Otherwise each would depend on the
 /// one before it.
@@ -235,9 +248,7 @@ impl Handler for FeesApart {
         let beneficiary = machine.ctx.block.beneficiary;
         let loaded = machine.ctx.journaled_state.state.contains_key(&beneficiary);
         if !loaded {
-            // revm pays it to somebody who has nothing, and who is gone afterwards.
-            let nobody = Account::new_not_existing(TransactionId::ZERO);
-            machine.ctx.journaled_state.state.insert(beneficiary, nobody);
+            machine.ctx.journaled_state.state.insert(beneficiary, nobody());
         }
         post_execution::reward_beneficiary(&mut machine.ctx, result.gas())?;
         if !loaded && let Some(paid) = machine.ctx.journaled_state.state.remove(&beneficiary) {

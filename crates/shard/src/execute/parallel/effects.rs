@@ -5,7 +5,10 @@ use revm::state::{AccountInfo, EvmState, EvmStorage, EvmStorageSlot};
 
 use crate::{
     block::{Account, SlotChange},
-    execute::parallel::versions::{SlotKey, Standing, Versions},
+    execute::parallel::{
+        codes::Codes,
+        versions::{SlotKey, Standing, Versions},
+    },
 };
 
 /// One account that a transaction has changed, itself or some of its slots.
@@ -15,6 +18,18 @@ pub(super) struct Effect {
     pub(super) before: Option<Account>,
     pub(super) after: Standing,
     pub(super) slots: Vec<SlotChange>,
+}
+
+impl Effect {
+    /// Leaves out code that the account had before and that every lane finds.
+    pub(super) fn forget_code(&mut self, codes: &Codes) {
+        if let (Some(before), Some(after)) = (&self.before, &mut self.after)
+            && before.code_hash == after.code_hash
+            && codes.knows(after.code_hash)
+        {
+            after.code = None;
+        }
+    }
 }
 
 /// The part of an account that is kept.

@@ -39,6 +39,8 @@ pub(super) struct Ending {
 
 /// One of those who work on a batch.
 pub(super) struct Lane {
+    /// As the schedule knows it.
+    number: usize,
     run: Arc<Run>,
     /// `None`: it has left.
     common: Option<Arc<Common>>,
@@ -48,8 +50,8 @@ pub(super) struct Lane {
 
 impl Lane {
     /// It counts in the schedule already.
-    pub(super) fn start(run: Arc<Run>, common: Arc<Common>, pool: &Pool) {
-        let mut lane = Lane { run, common: Some(common), kept: None };
+    pub(super) fn start(number: usize, run: Arc<Run>, common: Arc<Common>, pool: &Pool) {
+        let mut lane = Lane { number, run, common: Some(common), kept: None };
         let job = Job::resumable(move |cx| lane.turn(cx));
         // If it is refused, the pool has stopped. Then the lane is dropped here, and leaves.
         drop(pool.submit(job));
@@ -63,7 +65,7 @@ impl Lane {
         let mut runner = Runner::new(&common);
         let simulated = cx.turn().handle().is_simulated();
         loop {
-            match self.run.schedule.next() {
+            match self.run.schedule.next(self.number) {
                 Task::Speculate(at) => {
                     let attempt = runner.speculate(&common, at);
                     if simulated {
@@ -92,9 +94,9 @@ impl Lane {
     /// Tells the others what came of a transaction.
     fn bring(&self, common: &Arc<Common>, at: u32, attempt: Attempt, cx: &mut Context<'_, '_>) {
         common.versions.publish(place(at), attempt.effects());
-        if self.run.schedule.speculated(at, attempt) == Help::Wanted {
+        if let Help::Wanted(lane) = self.run.schedule.speculated(self.number, at, attempt) {
             let pool = Pool::on(&cx.turn().handle());
-            Lane::start(Arc::clone(&self.run), Arc::clone(common), &pool);
+            Lane::start(lane, Arc::clone(&self.run), Arc::clone(common), &pool);
         }
     }
 
@@ -140,7 +142,7 @@ impl Lane {
         self.kept = None;
         // Before anybody can know that we have left: the last owns what all have shared.
         drop(common);
-        if let Some(left) = self.run.schedule.leave() {
+        if let Some(left) = self.run.schedule.leave(self.number) {
             self.run.end(left, pool);
         }
     }

@@ -26,6 +26,7 @@
 
 mod attempt;
 mod closing;
+mod codes;
 mod effects;
 mod frontier;
 mod lane;
@@ -115,10 +116,10 @@ pub fn start(
         schedule: Schedule::new(chains, Frontier::new(&common), lanes),
         ending: Mutex::new(Some(Ending { common: Arc::clone(&common), done: Box::new(done) })),
     });
-    for _ in 1..lanes {
-        Lane::start(Arc::clone(&run), Arc::clone(&common), pool);
+    for lane in 1..lanes {
+        Lane::start(lane, Arc::clone(&run), Arc::clone(&common), pool);
     }
-    Lane::start(run, common, pool);
+    Lane::start(0, run, common, pool);
 }
 
 /// For each transaction, which is the next of the same sender.

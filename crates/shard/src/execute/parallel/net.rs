@@ -5,7 +5,7 @@
 //!
 //! Invariant: what is not here is as it was before the batch.
 
-use std::collections::hash_map;
+use std::{collections::hash_map, mem};
 
 use alloy_primitives::{Address, U256, map::HashMap};
 use revm::{bytecode::Bytecode, primitives::KECCAK_EMPTY, state::AccountInfo};
@@ -79,7 +79,14 @@ impl Net {
             let entry = match self.accounts.entry(address) {
                 hash_map::Entry::Occupied(entry) => {
                     let entry = entry.into_mut();
-                    entry.after = after;
+                    let old = mem::replace(&mut entry.after, after);
+                    // Where the code is the same it may have been left out, and be new in this batch.
+                    if let (Some(old), Some(new)) = (old, &mut entry.after)
+                        && new.code.is_none()
+                        && new.code_hash == old.code_hash
+                    {
+                        new.code = old.code;
+                    }
                     entry
                 }
                 hash_map::Entry::Vacant(entry) => {
@@ -197,6 +204,28 @@ mod tests {
         assert_eq!(summary, expected);
         let slot = SlotChange { slot: number(1), before: number(10), after: number(12) };
         assert_eq!(changes.accounts[1].slots[1], slot);
+    }
+
+    #[test]
+    fn code_that_is_new_in_the_batch_stays_when_a_later_effect_leaves_it_out() {
+        let code = Bytecode::new_raw(vec![0x5b].into());
+        let with = |balance, code: Option<Bytecode>, hash| AccountInfo {
+            balance: number(balance),
+            nonce: 1,
+            code_hash: hash,
+            account_id: None,
+            code,
+        };
+        let hash = code.hash_slow();
+        let made = with(1, Some(code.clone()), hash);
+        let paid = with(2, None, hash);
+        let before = Some(account_of(&made));
+        let mut net = Net::default();
+        net.absorb(vec![Effect { address: A, before: None, after: Some(made), slots: vec![] }]);
+        net.absorb(vec![Effect { address: A, before, after: Some(paid), slots: vec![] }]);
+        let changes = net.into_changes();
+        assert_eq!(changes.codes, [(hash, code.original_bytes())]);
+        assert_eq!(changes.accounts[0].after.map(|account| account.balance), Some(number(2)));
     }
 
     #[test]

@@ -7,6 +7,9 @@
 //!
 //! Guesses are noted: they are looked at again when the transaction is committed. The state needs
 //! no noting: whoever reads it holds the frontier, and nobody commits meanwhile.
+//!
+//! Accounts go between lanes without code that was there before the batch. Each lane adds its own
+//! copy: see [`Codes`].
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,6 +22,7 @@ use crate::{
     execute::{
         BlockContext,
         parallel::{
+            codes::Codes,
             effects::account_of,
             net::{Net, Read},
             versions::{OPENING, SlotKey, Source, Standing, Versions},
@@ -55,8 +59,18 @@ impl Common {
 
     fn account_at(&self, address: Address, place: u32) -> Result<(Standing, Source), StoreError> {
         let cache = &self.cache;
-        let at_hand = || cache.account_at_hand(address).cloned();
+        let at_hand = || Some(cache.account_at_hand(address)?.as_ref().map(without_code));
         self.versions.account(address, place, at_hand, || cache.account_shared(address))
+    }
+
+    /// The code that an account had before the batch.
+    fn code_before(&self, address: Address, hash: B256) -> Result<Bytecode, StoreError> {
+        match self.cache.account_at_hand(address) {
+            Some(Some(AccountInfo { code_hash, code: Some(code), .. })) if *code_hash == hash => {
+                Ok(code.clone())
+            }
+            _ => self.cache.code(hash).map(bytecode),
+        }
     }
 
     fn slot_at(&self, key: SlotKey, place: u32) -> Result<(U256, Source), StoreError> {
@@ -66,9 +80,16 @@ impl Common {
     }
 }
 
+/// The account, and its code by its hash alone: no count of references is touched.
+fn without_code(info: &AccountInfo) -> AccountInfo {
+    let &AccountInfo { balance, nonce, code_hash, account_id, code: _ } = info;
+    AccountInfo { balance, nonce, code_hash, account_id, code: None }
+}
+
 /// What one machine reads.
 pub(super) struct LaneState {
     pub(super) common: Arc<Common>,
+    pub(super) codes: Codes,
     mode: Mode,
     reads: Vec<Read>,
     hashes: Vec<(u64, B256)>,
@@ -94,7 +115,7 @@ pub(super) struct Told {
 impl LaneState {
     pub(super) fn new(common: Arc<Common>) -> LaneState {
         let mode = Mode::Guesses { place: OPENING };
-        LaneState { common, mode, reads: Vec::new(), hashes: Vec::new() }
+        LaneState { common, codes: Codes::new(), mode, reads: Vec::new(), hashes: Vec::new() }
     }
 
     /// From now on it is asked for the transaction at this place.
@@ -137,23 +158,29 @@ impl Database for LaneState {
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StoreError> {
         let common = &*self.common;
-        match &self.mode {
+        let mut standing = match &self.mode {
             Mode::Guesses { place } => {
                 let (standing, source) = common.account_at(address, *place)?;
                 let seen = standing.as_ref().map(account_of);
                 self.reads.push(Read::Account(address, seen, source));
-                Ok(standing)
+                standing
             }
             Mode::Settled(net) => match net.account(address) {
-                Some(standing) => Ok(standing.clone()),
-                None => common.account_before(address),
+                Some(standing) => standing.clone(),
+                None => common.account_before(address)?,
             },
+        };
+        if let Some(AccountInfo { code_hash, code: code @ None, .. }) = &mut standing {
+            let before = || common.code_before(address, *code_hash);
+            *code = Some(self.codes.get(*code_hash, before)?);
         }
+        Ok(standing)
     }
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, StoreError> {
         // Accounts come with their code: this is for those who ask all the same.
-        self.common.cache.code(hash).map(bytecode)
+        let common = &*self.common;
+        self.codes.get(hash, || common.cache.code(hash).map(bytecode))
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, StoreError> {

@@ -27,8 +27,9 @@ use revm::state::AccountInfo;
 
 use crate::store::StoreError;
 
-/// A power of two.
-const PARTS: usize = 64;
+/// A power of two: as many as a block of swaps writes, so that lanes that have nothing in common
+/// seldom meet in one.
+const PARTS: usize = 1 << 10;
 /// A power of two: some eight times as many as a block of swaps writes.
 const BITS: usize = 1 << 16;
 
@@ -87,7 +88,9 @@ pub(super) struct Base {
     pub(super) slots: Vec<(SlotKey, U256)>,
 }
 
+/// In lines of the cache of its own.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 struct Part {
     accounts: HashMap<Address, Line<Standing>>,
     slots: HashMap<SlotKey, Line<U256>>,
@@ -225,7 +228,10 @@ impl Versions {
     }
 
     fn mark(&self, hash: u64) {
-        self.bits[hash as usize % BITS / 64].fetch_or(1 << (hash % 64), Relaxed);
+        // Most are marked already: who only looks does not take the word away from other lanes.
+        if !self.may_be_written(hash) {
+            self.bits[hash as usize % BITS / 64].fetch_or(1 << (hash % 64), Relaxed);
+        }
     }
 
     /// What was asked for, as it was before the batch.
