@@ -15,6 +15,12 @@ use crate::{
 const RECIPIENTS: u64 = 10_000;
 const COUNT: u64 = 100_000;
 
+/// Transfers before those to many accounts are measured, however many accounts there are: tables, and
+/// what waits to be folded into them, have the same history then.
+const HISTORY: u64 = 3_000_000;
+/// Transfers to many accounts that are measured: so many that several folds are among them.
+const STEADY: u64 = 600_000;
+
 struct Case {
     config: Config,
     place: Place,
@@ -75,12 +81,12 @@ pub(crate) fn storage_cost(args: &Args) -> Vec<Line> {
 pub(crate) fn accounts(args: &Args) -> Vec<Line> {
     let recipients: u64 =
         args.workload.trim_start_matches("accounts_").parse().expect("the name ends in a number");
-    let count = args.items(COUNT);
+    let count = args.items(STEADY);
     let config = config();
     let ours = Ours::open(config.clone(), args.workers, Place::Disk);
     let mut loads = loads(&config, Kind::Transfer, 1, recipients);
-    // Three for each: all but a twentieth of them exist then.
-    let mut left = (recipients * 3).min(3_000_000);
+    // Three for each of a million: all but a twentieth of them exist then.
+    let mut left = HISTORY;
     while left > 0 {
         let part = left.min(COUNT);
         ours.run(&batches(&mut loads, part));
