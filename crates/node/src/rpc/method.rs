@@ -175,7 +175,8 @@ pub(crate) struct Call {
     pub(crate) context: Arc<Context>,
     pub(crate) endpoint: Endpoint,
     pub(crate) place: Place,
-    /// It is not one of a batch, so nothing else waits for it where it was read.
+    /// Whoever asks has asked for nothing else: it is not one of a batch, and came over HTTP. So it
+    /// may take some microseconds where it was read.
     pub(crate) alone: bool,
     pub(crate) args: Args,
 }

@@ -19,10 +19,7 @@ use super::{
     eth::subscribe::{self, Feed},
     method::{Answer, Begun, Call, Method, Run, methods},
 };
-use crate::{
-    context::{Context, Endpoint},
-    server::calls::InBatch,
-};
+use crate::context::{Context, Endpoint};
 
 /// Names at `/`. The server wants names that live for ever; there is one list of them, however many
 /// nodes there are.
@@ -51,9 +48,9 @@ pub(crate) fn root() -> Table {
     let mut table = Table::default();
     for method in methods() {
         if method.is_at_root() {
-            table.insert(method.name, Entry::Method(method));
+            add_once(&mut table, method.name, method);
         } else if let Some(name) = NAMES_AT_ROOT.get(method.name) {
-            table.insert(name, Entry::Method(method));
+            add_once(&mut table, name, method);
         }
     }
     for method in methods() {
@@ -64,8 +61,16 @@ pub(crate) fn root() -> Table {
 
 /// The methods of a shard's own endpoint.
 pub(crate) fn own() -> Table {
-    let own = methods().filter(|method| method.is_at_shards());
-    own.map(|method| (method.name, Entry::Method(method))).collect()
+    let mut table = Table::default();
+    for method in methods().filter(|method| method.is_at_shards()) {
+        add_once(&mut table, method.name, method);
+    }
+    table
+}
+
+fn add_once(table: &mut Table, name: &'static str, method: &'static Method) {
+    let before = table.insert(name, Entry::Method(method));
+    assert!(before.is_none(), "two methods have the name {name}");
 }
 
 /// The same for the server of WebSockets.
@@ -92,9 +97,9 @@ fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'stati
                      extensions: Extensions,
                      method: &'static Method| {
         let endpoint = extensions.get().copied().unwrap_or(Endpoint::Root);
-        let alone = extensions.get::<InBatch>().is_none();
         let args = Args::new(&params)?;
-        let answer = call(method, args, &context, endpoint, alone).await?;
+        // A WebSocket may have asked for much more at the same time.
+        let answer = call(method, args, &context, endpoint, false).await?;
         Ok::<Box<RawValue>, ErrorObjectOwned>(answer.into_raw())
     };
     module
@@ -104,7 +109,7 @@ fn add(module: &mut RpcModule<Arc<Context>>, name: &'static str, method: &'stati
         .expect("each name is in the table once");
 }
 
-/// Calls a method. `alone`: it is not one of a batch.
+/// Calls a method. `alone`: whoever asks has asked for nothing else.
 pub(crate) async fn call(
     method: &'static Method,
     args: Args,

@@ -31,17 +31,17 @@ pub(super) fn is_quick(encoded: &[u8]) -> bool {
     encoded.len() <= BYTES_MAX && encoded.first() != Some(&AUTHORISING)
 }
 
-/// Those that wait to be accepted together.
+/// Those that wait to be accepted together. If there are any, somebody leads them.
 #[derive(Default)]
 pub(super) struct Waiting {
     all: Vec<Known>,
-    /// Somebody is going to have them accepted.
-    led: bool,
+    /// How many groups were there before.
+    groups: u64,
 }
 
 impl Waiting {
     fn take(&mut self) -> Vec<Known> {
-        self.led = false;
+        self.groups += 1;
         mem::take(&mut self.all)
     }
 }
@@ -71,15 +71,22 @@ fn put(context: &Context, known: Known) -> Option<Leader<'_>> {
         return None;
     }
     // Not made unless it is to be: to drop it takes the lock.
-    (!mem::replace(&mut waiting.led, true)).then(|| Leader(context))
+    (waiting.all.len() == 1).then(|| Leader { context, group: waiting.groups })
 }
 
-/// Has those that wait accepted when it is dropped.
-struct Leader<'a>(&'a Context);
+/// Has its group accepted when it is dropped, unless somebody has done so.
+struct Leader<'a> {
+    context: &'a Context,
+    group: u64,
+}
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        let all = self.0.sends.waiting().take();
-        enter(self.0, all);
+        let mut waiting = self.context.sends.waiting();
+        if waiting.groups == self.group {
+            let all = waiting.take();
+            drop(waiting);
+            enter(self.context, all);
+        }
     }
 }

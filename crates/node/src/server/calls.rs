@@ -181,10 +181,7 @@ where
             let mut under_way = Vec::with_capacity(batch.len());
             for entry in batch {
                 under_way.push(match entry {
-                    Ok(BatchEntry::Call(mut request)) => {
-                        request.extensions.insert(InBatch);
-                        Either::Left(calls.call(request))
-                    }
+                    Ok(BatchEntry::Call(request)) => Either::Left(calls.call(request)),
                     Ok(BatchEntry::Notification(notification)) => {
                         notified = true;
                         calls.notification(notification).await;
@@ -222,10 +219,6 @@ where
         std::future::ready(MethodResponse::notification())
     }
 }
-
-/// Marks a call that is one of a batch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InBatch;
 
 /// Runs calls side by side. Their answers in the order of the calls; `None`: they are too large
 /// together, and what is still under way is not waited for.

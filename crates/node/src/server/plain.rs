@@ -161,7 +161,12 @@ impl Plain {
             },
             Ok(Err(why)) => {
                 let code = why.code;
-                (failed(id, ErrorObjectOwned::from(why)), Outcome::Error, Some(code))
+                let text = failed(id.clone(), ErrorObjectOwned::from(why));
+                if text.len() <= most {
+                    (text, Outcome::Error, Some(code))
+                } else {
+                    (failed(id, too_long(most)), Outcome::Error, Some(OVERSIZED_RESPONSE_CODE))
+                }
             }
             // The panic's words are in the log; strangers need not know them.
             Err(_) => {
@@ -201,6 +206,9 @@ impl Plain {
 /// An answer in full; `None`: it is too long.
 fn write(id: &Id<'_>, answer: &Answer, most: usize) -> Option<String> {
     let result = answer.as_str();
+    if result.len() > most {
+        return None;
+    }
     let mut text = String::with_capacity(result.len() + FRAME);
     text.push_str(r#"{"jsonrpc":"2.0","id":"#);
     match id {

@@ -130,3 +130,11 @@ fn whatever_is_no_request_is_answered() {
     }
     goes_on(&node);
 }
+
+#[test]
+fn names_may_be_written_with_escapes() {
+    let node = start(|_| {});
+    let request = br#"{"jsonrpc":"2.0","\u0069d":"\u0041","method":"net_\u006cistening"}"#;
+    let answer = ask(&node, &path(MARKET), request.to_vec()).1.unwrap();
+    assert_eq!(answer, serde_json::json!({ "jsonrpc": "2.0", "id": "A", "result": true }));
+}

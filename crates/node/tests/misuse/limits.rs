@@ -97,6 +97,15 @@ fn a_single_answer_has_a_limit() {
 }
 
 #[test]
+fn an_error_that_is_too_long_is_told_as_that() {
+    let node = start(|settings| settings.limits.answer_bytes = 80);
+    let wrong = bare(1, "eth_getBalance", json!(["0x12", "latest"])).to_string();
+    let answer = ask(&node, &path(MARKET), wrong).1.unwrap();
+    assert_eq!(answer["error"]["code"], -32008, "{answer}");
+    assert_eq!(metric(&node, r#"shiftwork_http_refusals_total{limit="answer_bytes"}"#), Some(1.0));
+}
+
+#[test]
 fn arguments_are_nested_only_so_deep() {
     let node = start(|_| {});
     let nested = |levels: usize| {

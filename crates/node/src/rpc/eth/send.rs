@@ -1,6 +1,6 @@
 //! How does a signed transaction get into a shard?
 //!
-//! It is put in line for the workers, which recover the sender and put it into the pool: see
+//! Its sender is recovered, by a worker or where its request was read, and it is put into the pool: see
 //! `sends.rs`. Then its acceptance is waited for until that is durable, and that costs no thread.
 //! The requests of a batch are in line together.
 
