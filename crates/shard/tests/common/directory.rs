@@ -37,15 +37,16 @@ pub(crate) fn open(runtime: &kernel::Handle, directory: &Directory) -> Result<Sh
     Shards::open(runtime, config(), Arc::new(store), 1_700_000_000)
 }
 
-/// A directory with some blocks in it: those of 20 transactions of one sender.
+/// A directory with 20 blocks in it, each with a transaction of the same sender. In its log the
+/// acceptance of each stands behind the block of the one before.
 pub(crate) fn used(name: &str) -> Directory {
     let (directory, config) = (Directory::new(name), config());
     let runtime = Runtime::new().unwrap();
     let shards = open(&runtime, &directory).unwrap();
     for nonce in 0..20 {
         shards.accept(shard(1), transfer(&config, shard(1), 0, nonce)).unwrap().wait().unwrap();
+        settle(&shards, nonce + 1);
     }
-    settle(&shards, 20);
     drop(shards);
     runtime.shutdown();
     directory
