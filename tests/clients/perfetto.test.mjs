@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { picture, startBrowser } from './support/browser.mjs';
-import { openTrace } from './support/perfetto.mjs';
+import { ENGINE, openTrace } from './support/perfetto.mjs';
 import { run } from './support/program.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'shiftwork-perfetto-'));
@@ -14,9 +14,9 @@ const file = join(folder, 'demo.json');
 let [browser, trace, written] = [];
 
 before(async () => {
-  await run('shiftwork', ['demo', '--seconds', '1', '--workers', '2', '--timeline', file]);
+  await run('shiftwork', ['demo', '--seconds', '0.1', '--workers', '2', '--timeline', file]);
   written = JSON.parse(readFileSync(file, 'utf8')).traceEvents;
-  browser = await startBrowser();
+  browser = await startBrowser({ engine: ENGINE });
   trace = await openTrace(browser, file);
 });
 after(async () => {

@@ -11,12 +11,14 @@ import puppeteer from 'puppeteer-core';
 
 export const PICTURES = join(dirname(fileURLToPath(import.meta.url)), '..', 'screenshots');
 
-export function startBrowser() {
+/** `engine` holds further flags for its JavaScript engine. */
+export function startBrowser({ engine = [] } = {}) {
   return puppeteer.launch({
     executablePath: process.env.CHROMIUM,
     headless: true,
     // Inside a container there is neither a second user for its sandbox nor much shared memory.
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-color-profile=srgb'],
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-color-profile=srgb',
+      ...(engine.length ? [`--js-flags=${engine.join(' ')}`] : [])],
     protocolTimeout: 180_000,
   });
 }

@@ -46,9 +46,30 @@ async function serve(trace) {
   return server;
 }
 
+/**
+ * What a browser needs to be reliable here. Perfetto starts a second engine while the first one reads, and with
+ * V8's background threads, a page in ten stops there for good: both engines spin, the page waits for them.
+ */
+export const ENGINE = ['--single-threaded'];
+
 /** Opens a trace and waits until it is read. `query` asks its tables, which Perfetto documents, in SQL. */
-export async function openTrace(browser, trace, { width = 1_440, height = 600 } = {}) {
+export async function openTrace(browser, trace, size) {
   const server = await serve(trace);
+  try {
+    return await openServed(browser, server, size);
+  } catch (error) {
+    await end(server);
+    throw error;
+  }
+}
+
+async function end(server) {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+}
+
+async function openServed(browser, server, { width = 1_440, height = 600 } = {}) {
   const address = `http://127.0.0.1:${server.address().port}`;
   const page = await browser.newPage();
   await page.setViewport({ width, height });
@@ -70,9 +91,7 @@ export async function openTrace(browser, trace, { width = 1_440, height = 600 } 
     drawn: () => page.evaluate(() => self.waitForPerfettoIdle()),
     async close() {
       await page.close();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await end(server);
     },
   };
 }
