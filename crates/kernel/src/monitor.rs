@@ -38,6 +38,10 @@ pub(crate) const SLICE_MIN: Nanos = 50_000;
 
 /// After timers have fired, the next ones may be this late.
 const TIMERS_PAUSE: Nanos = 50_000;
+/// Or by so much for each that has fired, up to a limit: to sleep and to come back takes some
+/// microseconds, which is little beside so many.
+const TIMERS_PAUSE_EACH: Nanos = 1_000;
+const TIMERS_PAUSE_MAX: Nanos = 250_000;
 
 /// What the monitor remembers of a worker.
 #[derive(Clone, Default)]
@@ -49,6 +53,10 @@ struct Watched {
     /// The last window of one who has used up a quantum, and when it first saw that.
     spent_window: u64,
     favours_since: Nanos,
+}
+
+fn timers_pause(fired: usize) -> Nanos {
+    (fired as Nanos * TIMERS_PAUSE_EACH).clamp(TIMERS_PAUSE, TIMERS_PAUSE_MAX)
 }
 
 pub(crate) fn run(shared: &Arc<Shared>) {
@@ -65,7 +73,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let mut turns = 0;
     while !shared.idle.is_closed() {
         let now = shared.clock.now();
-        let timer = shared.timers.fire(now, TIMERS_PAUSE);
+        let timer = shared.timers.fire(now, timers_pause);
         // Ringing takes its time when many are due.
         let now = shared.clock.now();
         let to_timer = timer.map(|at| at.saturating_sub(now));

@@ -14,12 +14,15 @@ use std::{
     ptr::NonNull,
 };
 
-use crate::sync::{self, Mutex};
+use crate::sync::{self, CACHE_LINE, Mutex};
 
 /// Sizes are multiples of this.
 const GRAIN: usize = 16;
-/// What every piece is aligned to: more is rare, and costs some allocators much.
+/// What pieces are aligned to: more is rare, and costs some allocators much.
 const ALIGN: usize = 8;
+/// Pieces of up to so many bytes fill cache lines of their own: else a turn of one strand would take
+/// a line from the core where its neighbour runs. In larger ones that is rarer, and memory counts.
+const SMALL: usize = 2 * CACHE_LINE;
 /// Strands that are larger are the allocator's business.
 const SIZE_MAX: usize = 512;
 const CLASSES: usize = SIZE_MAX / GRAIN;
@@ -52,13 +55,20 @@ pub(crate) struct Store([Mutex<Vec<Piece>>; CLASSES]);
 /// The size a strand gets, and its class.
 #[inline]
 const fn class(layout: Layout) -> Option<(Layout, usize)> {
-    let size = layout.size().next_multiple_of(GRAIN);
+    let grain = if layout.size() <= SMALL { CACHE_LINE } else { GRAIN };
+    let size = layout.size().next_multiple_of(grain);
     if layout.align() > ALIGN || size == 0 || size > SIZE_MAX {
         return None;
     }
-    match Layout::from_size_align(size, ALIGN) {
-        Ok(whole) => Some((whole, size / GRAIN - 1)),
-        Err(_) => None,
+    let class = size / GRAIN - 1;
+    Some((layout_of(class), class))
+}
+
+const fn layout_of(class: usize) -> Layout {
+    let size = (class + 1) * GRAIN;
+    match Layout::from_size_align(size, if size <= SMALL { CACHE_LINE } else { ALIGN }) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a small size"),
     }
 }
 
@@ -75,6 +85,14 @@ pub(crate) fn take(stock: Option<(&Stock, &Store)>, layout: Layout) -> NonNull<u
         piece
     });
     kept.map_or_else(|| allocate(whole), |piece| piece.0)
+}
+
+/// Asks for a strand's memory to be brought here for writing. A small one has no more than two lines,
+/// and what lies behind them may be in use on another core.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub(crate) fn prefetch(strand: *const u8) {
+    sync::prefetch(strand, SMALL);
 }
 
 /// Gives memory back.
@@ -108,10 +126,6 @@ fn allocate(layout: Layout) -> NonNull<u8> {
     // SAFETY: a strand has a header, so its size is not zero.
     let memory = unsafe { alloc::alloc(layout) };
     NonNull::new(memory).unwrap_or_else(|| alloc::handle_alloc_error(layout))
-}
-
-fn layout_of(class: usize) -> Layout {
-    Layout::from_size_align((class + 1) * GRAIN, ALIGN).expect("a small size")
 }
 
 fn free(pieces: impl IntoIterator<Item = Piece>, class: usize) {

@@ -251,8 +251,8 @@ pub(crate) fn prefetch(at: *const u8, bytes: usize) {
     let _ = (at, bytes);
 }
 
-#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
-const CACHE_LINE: usize = 64;
+/// The bytes that move between cores at once.
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// A cell with loom's interface, so that models see every access to a strand's body.
 #[cfg(not(loom))]

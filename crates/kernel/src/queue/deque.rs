@@ -219,12 +219,12 @@ impl<T> Deque<T> {
         Some(self.slot(newest))
     }
 
-    /// The entry below the newest, left where it is. A thief may have taken it, but not changed its
+    /// The entry that comes after [`AHEAD`] others, left where it is. A thief may have taken it, but not changed its
     /// bytes: good for guessing what comes soon, and for nothing else.
     #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     pub(crate) fn guess(&self) -> Option<NonNull<T>> {
-        let at = self.bottom.get().wrapping_sub(2);
+        let at = self.bottom.get().wrapping_sub(AHEAD);
         if (at.wrapping_sub(self.ends.top.load(Relaxed)) as isize) < 0 {
             return None;
         }
@@ -390,6 +390,11 @@ impl<T> Stealer<T> {
         Some(unsafe { chosen.assume_init_read() })
     }
 }
+
+/// So many entries are taken before the one that is guessed at: a line comes from another core
+/// within about as many short turns.
+#[cfg(not(any(loom, shuttle)))]
+const AHEAD: usize = 3;
 
 /// How many entries a worker takes from a line at once.
 pub(crate) const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };

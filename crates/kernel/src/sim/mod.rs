@@ -242,7 +242,7 @@ impl Simulation {
         for seat in later.iter_mut().chain(earlier) {
             seat.end_turn_if_due(now);
         }
-        shared.timers.fire(now, 0);
+        shared.timers.fire(now, |_| 0);
     }
 }
 

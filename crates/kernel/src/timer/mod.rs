@@ -128,13 +128,14 @@ impl Timers {
     }
 
     /// Rings all that is due, and says when to look again: at the next deadline, but not sooner
-    /// than `pause` from now if something rang, so that a dense stream of timers is taken in
-    /// handfuls.
-    pub(crate) fn fire(&self, now: Nanos, pause: Nanos) -> Option<Nanos> {
+    /// than after the `pause` for so many if something rang, so that a dense stream of timers is
+    /// taken in handfuls.
+    pub(crate) fn fire(&self, now: Nanos, pause: impl FnOnce(usize) -> Nanos) -> Option<Nanos> {
         let mut state = self.state.lock();
         let due = self.take_due(&mut state, now);
-        let rings = due.as_ref().is_none_or(|due| !due.is_empty());
-        let soonest = if rings { now.saturating_add(pause) } else { now };
+        // Somebody else rings as well.
+        let ring = due.as_ref().map_or(1, Vec::len);
+        let soonest = if ring > 0 { now.saturating_add(pause(ring)) } else { now };
         let next = state.wheel.next().map(|next| next.max(soonest));
         state.watched = next.unwrap_or(Nanos::MAX);
         drop(state);
@@ -293,7 +294,7 @@ mod tests {
             move || timers.ring(1)
         });
         begins.recv().unwrap();
-        assert_eq!(timers.fire(2, 50), Some(52), "it looks again soon");
+        assert_eq!(timers.fire(2, |_| 50), Some(52), "it looks again soon");
         timers.ring(2);
         assert!(order.try_recv().is_err(), "the second one has overtaken the first");
         go_on.send(()).unwrap();

@@ -24,10 +24,6 @@ use crate::{
     world::Nanos,
 };
 
-/// So much of a strand is fetched before its turn: most have no more.
-#[cfg(not(any(loom, shuttle)))]
-const PREFETCH: usize = 256;
-
 /// Beside the time at which a turn started: its beginning was recorded, so its end must be.
 const RECORDED: Nanos = 1 << 63;
 
@@ -69,7 +65,7 @@ impl Worker {
             // SAFETY: it was written, and whoever takes it only reads it.
             && let Some(strand) = unsafe { guess.as_ref() }.peek()
         {
-            crate::sync::prefetch(strand.into_raw().cast(), PREFETCH);
+            crate::stock::prefetch(strand.into_raw().cast());
         }
     }
 
