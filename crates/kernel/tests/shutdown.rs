@@ -292,6 +292,35 @@ fn those_who_wait_for_an_idle_strand_are_told_that_the_runtime_stopped() {
     }
 }
 
+/// A handle counts no reference to its runtime: one that is asked while the runtime is dropped, or
+/// long after, still answers.
+#[test]
+fn handles_that_are_asked_while_the_runtime_is_dropped_answer() {
+    for workers in [1, 2].repeat(100) {
+        let runtime = real(Runtime::builder().workers(workers));
+        let mut jobs: Vec<_> = (0..20).map(|n| runtime.compute(move |_| n).unwrap()).collect();
+        let (strand, mut idle) = runtime.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap();
+        let waiting: Vec<_> = jobs.split_off(10).into_iter().zip(10..).collect();
+        let (begun, begins) = mpsc::channel();
+        let waiter = thread::spawn(move || {
+            begun.send(()).unwrap();
+            for (mut job, n) in waiting {
+                let result = job.join();
+                assert!(result == Ok(n) || result == Err(JoinError::Stopped), "{result:?}");
+            }
+            assert_eq!(idle.join(), Err(JoinError::Stopped));
+            drop(strand);
+        });
+        begins.recv().unwrap();
+        drop(runtime);
+        for (mut job, n) in jobs.into_iter().zip(0..) {
+            let result = job.join();
+            assert!(result == Ok(n) || result == Err(JoinError::Stopped), "{result:?}");
+        }
+        waiter.join().unwrap();
+    }
+}
+
 /// What strands, jobs, futures and timers have captured is dropped in every way to stop.
 #[test]
 fn nothing_that_was_captured_is_left_behind() {

@@ -48,6 +48,9 @@ const CAP: usize = if cfg!(any(loom, shuttle)) { 2 } else { 63 };
 /// Numbers per block.
 const LAP: usize = CAP + 1;
 
+/// Who gets a slot asks for the one so many further on, which the last taker's core may still have.
+const AHEAD: usize = 4;
+
 /// Rounds of waiting for the next block before the thread yields.
 const SPINS: usize = if cfg!(any(loom, shuttle)) { 0 } else { 64 };
 
@@ -184,6 +187,7 @@ impl<T> Line<T> {
             if ours {
                 // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
                 let slot = unsafe { NonNull::from(&(&(*block).slots)[place]) };
+                sync::prefetch(slot.as_ptr().wrapping_add(AHEAD).cast(), 1);
                 return Spot { slot, mark: next, line: PhantomData };
             }
         }

@@ -3,13 +3,20 @@
 //! A [`Completer`] goes with the body, a [`JoinHandle`] with the owner; between them is one cell
 //! (see [`super::cell`]). The completer writes the result once; dropped without a word it writes
 //! that the runtime stopped. A runtime that stops tells all who still wait through [`Joiners`].
+//!
+//! A handle counts no reference to the runtime unless it has a seat among the joiners: one word that
+//! every submission counts in would wait for all that was written to the queue before. While nothing
+//! is complete the runtime's memory is there all the same, since the completer is: in a job, which
+//! lies in the runtime's own queues or in the hands of its workers, or in a strand, which has a
+//! [lease](crate::lease). And [`Reader::while_waiting`] keeps it from becoming complete.
 
 use std::{
     fmt,
     future::Future,
+    mem::{self, ManuallyDrop},
     num::NonZeroU64,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Weak},
     task::{Context, Poll, Wake, Waker},
 };
 
@@ -71,7 +78,8 @@ impl<R> Drop for Completer<R> {
 /// thread. Dropping it detaches: the strand goes on.
 pub struct JoinHandle<R> {
     cell: Reader<Result<R, JoinError>>,
-    shared: Arc<Shared>,
+    /// Counted while we have a seat; otherwise to be looked at while nothing is complete.
+    shared: ManuallyDrop<Weak<Shared>>,
     /// Our place among those who are told when the runtime stops.
     seat: Option<NonZeroU64>,
 }
@@ -79,7 +87,9 @@ pub struct JoinHandle<R> {
 /// A cell, and its two sides.
 pub(crate) fn pair<R>(shared: &Arc<Shared>) -> (Completer<R>, JoinHandle<R>) {
     let (writer, cell) = cell::pair();
-    (Completer(Some(writer)), JoinHandle { cell, shared: shared.clone(), seat: None })
+    // SAFETY: it is never dropped, so it needs no count of its own.
+    let shared = ManuallyDrop::new(unsafe { Weak::from_raw(Arc::as_ptr(shared)) });
+    (Completer(Some(writer)), JoinHandle { cell, shared, seat: None })
 }
 
 impl<R> JoinHandle<R> {
@@ -94,6 +104,12 @@ impl<R> JoinHandle<R> {
         self.cell.while_waiting(|notes| notes.strand?.try_handle())?
     }
 
+    /// The runtime, unless all is over or it is just being dropped.
+    fn runtime(&self) -> Option<Arc<Shared>> {
+        // Its memory is there while nothing is complete.
+        self.cell.while_waiting(|_| self.shared.upgrade())?
+    }
+
     /// Waits on this thread for the end, and takes the result.
     ///
     /// # Errors
@@ -104,7 +120,7 @@ impl<R> JoinHandle<R> {
     pub fn join(&mut self) -> Result<R, JoinError> {
         match self.try_join() {
             Some(result) => result,
-            None if self.shared.on_worker() || self.shared.is_simulated() => {
+            None if self.runtime().is_some_and(|it| it.on_worker() || it.is_simulated()) => {
                 Err(JoinError::WouldBlock)
             }
             None => block_on(self),
@@ -140,10 +156,27 @@ impl<R> JoinHandle<R> {
         }
     }
 
+    /// Takes a seat, unless the runtime has stopped. We have none.
+    fn sit(&mut self, waker: &Waker) {
+        let Some(shared) = self.runtime() else { return };
+        self.seat = shared.joiners.sit(waker);
+        if self.seat.is_some() {
+            mem::forget(shared);
+        }
+    }
+
     fn leave(&mut self) {
         if let Some(seat) = self.seat.take() {
-            self.shared.joiners.leave(seat);
+            // SAFETY: the reference that `sit` has left to the seat.
+            let shared = unsafe { Arc::from_raw(self.shared.as_ptr()) };
+            shared.joiners.leave(seat);
         }
+    }
+}
+
+impl<R> Drop for JoinHandle<R> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -152,15 +185,14 @@ impl<R> Future for JoinHandle<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        this.leave();
         if let Some(result) = this.try_join() {
-            this.leave();
             return Poll::Ready(result);
         }
-        this.leave();
-        this.seat = this.shared.joiners.sit(context.waker());
+        this.sit(context.waker());
         // Cloned and dropped outside of the lock: wakers are anybody's code.
         let mut ours = Some(context.waker().clone());
-        this.cell.while_waiting(|notes| std::mem::swap(&mut notes.waker, &mut ours));
+        this.cell.while_waiting(|notes| mem::swap(&mut notes.waker, &mut ours));
         drop(ours);
         // It may have ended, or the runtime stopped, before we were seated.
         match this.try_join() {
@@ -171,12 +203,6 @@ impl<R> Future for JoinHandle<R> {
             None if this.seat.is_none() => Poll::Ready(Err(JoinError::Stopped)),
             None => Poll::Pending,
         }
-    }
-}
-
-impl<R> Drop for JoinHandle<R> {
-    fn drop(&mut self) {
-        self.leave();
     }
 }
 
@@ -199,7 +225,7 @@ struct Seats {
 }
 
 impl Joiners {
-    /// `None`: the runtime has stopped.
+    /// `None` once they are closed.
     fn sit(&self, waker: &Waker) -> Option<NonZeroU64> {
         let waker = waker.clone();
         let mut seats = self.0.lock();
@@ -223,7 +249,7 @@ impl Joiners {
         let seated = {
             let mut seats = self.0.lock();
             seats.closed = true;
-            std::mem::take(&mut seats.seated)
+            mem::take(&mut seats.seated)
         };
         for waker in seated.into_values() {
             panics::contain(|| waker.wake());
