@@ -36,6 +36,8 @@ type Payload = MaybeUninit<[usize; WORDS]>;
 /// Runs the closure in the payload, or with no turn to run it in, drops it.
 type Job = unsafe fn(*mut Payload, Option<&mut Turn<'_>>);
 
+/// Every entry is run or dropped, never forgotten: who holds a job's handle relies on it (see
+/// [`crate::strand::join`]).
 #[repr(C, align(16))]
 pub(crate) struct Entry {
     /// `None`: the payload's first word is a strand.

@@ -22,6 +22,10 @@
 //! 4. *A block comes back clean.* It passes from taker to pusher under the lock of the spare ones,
 //!    and from that pusher to the others by the tail's number.
 //!
+//! Whoever takes asks the slots, not the tail: a core that looks at the tail takes it from the one that
+//! pushes, which then waits for it at its next step. Only where several in a row have found nothing
+//! the tail is looked at first, since that needs no lock.
+//!
 //! Whoever has pushed is found by [`Line::is_empty`] from the moment the tail has moved. A taker
 //! that comes before the entry is whole finds nothing yet; it looks again, as for any entry that it
 //! has seen and not got.
@@ -51,17 +55,27 @@ const LAP: usize = CAP + 1;
 /// Who gets a slot asks for the one so many further on, which the last taker's core may still have.
 const AHEAD: usize = 4;
 
+/// After so many takers in a row that have found nothing, the next one looks at the tail first.
+const MISSES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 4 };
+
 /// Rounds of waiting for the next block before the thread yields.
 const SPINS: usize = if cfg!(any(loom, shuttle)) { 0 } else { 64 };
 
 pub(crate) struct Line<T> {
     tail: CachePadded<Tail<T>>,
     head: CachePadded<Mutex<Head<T>>>,
-    /// The head's number, for all to see.
-    served: CachePadded<AtomicUsize>,
+    served: CachePadded<Served>,
     spare: CachePadded<Mutex<Vec<Box<Block<T>>>>>,
     /// How many used blocks are kept.
     spare_max: usize,
+}
+
+/// What is known of the head without its lock.
+struct Served {
+    /// The head's number.
+    number: AtomicUsize,
+    /// How many takers in a row have found nothing.
+    misses: AtomicUsize,
 }
 
 struct Tail<T> {
@@ -158,7 +172,10 @@ impl<T> Line<T> {
         Line {
             tail: CachePadded::new(tail),
             head: CachePadded::new(Mutex::new(Head { number: 0, block })),
-            served: CachePadded::new(AtomicUsize::new(0)),
+            served: CachePadded::new(Served {
+                number: AtomicUsize::new(0),
+                misses: AtomicUsize::new(0),
+            }),
             spare: CachePadded::new(Mutex::new(Vec::new())),
             spare_max,
         }
@@ -187,7 +204,9 @@ impl<T> Line<T> {
             if ours {
                 // SAFETY: the slot is ours (1), and its block is not left before we mark it (3).
                 let slot = unsafe { NonNull::from(&(&(*block).slots)[place]) };
-                sync::prefetch(slot.as_ptr().wrapping_add(AHEAD).cast(), 1);
+                // SAFETY: as above.
+                let soon = unsafe { &raw const (&(*block).slots)[(place + AHEAD).min(CAP - 1)] };
+                sync::prefetch(soon.cast(), 1);
                 return Spot { slot, mark: next, line: PhantomData };
             }
         }
@@ -243,7 +262,10 @@ impl<T> Line<T> {
         most: usize,
         user: impl FnOnce(&mut Batch<'_, T>) -> R,
     ) -> Option<R> {
-        if self.is_empty() {
+        // The head knows whether something is there, though behind a lock. Whoever looks at the tail
+        // takes it from the core that pushes.
+        let misses = self.served.misses.load(Relaxed);
+        if misses >= MISSES && self.is_empty() {
             return None;
         }
         let mut head = self.head.lock();
@@ -254,6 +276,7 @@ impl<T> Line<T> {
             |(i, slot): &(usize, &Slot<T>)| slot.mark.load(Acquire) == first.wrapping_add(i + 1);
         let n = slots.iter().take(most).enumerate().take_while(whole).count();
         if n == 0 {
+            self.served.misses.store(misses.saturating_add(1), Relaxed);
             return None;
         }
         let mut batch = Batch(slots[..n].iter());
@@ -263,7 +286,10 @@ impl<T> Line<T> {
         if head.number % LAP == CAP {
             self.leave_block(&mut head);
         }
-        self.served.store(head.number, Relaxed);
+        self.served.number.store(head.number, Relaxed);
+        if misses > 0 {
+            self.served.misses.store(0, Relaxed);
+        }
         Some(result)
     }
 
@@ -296,7 +322,7 @@ impl<T> Line<T> {
 
     /// About how many wait since before [`arrivals`](Line::arrivals) was `since`: none if it is 0.
     pub(crate) fn waiting_before(&self, since: usize) -> usize {
-        (since.wrapping_sub(self.served.load(Relaxed)) as isize).max(0) as usize
+        (since.wrapping_sub(self.served.number.load(Relaxed)) as isize).max(0) as usize
     }
 
     /// Takes the oldest entry.
@@ -319,12 +345,12 @@ impl<T> Line<T> {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        let served = self.served.load(Relaxed);
+        let served = self.served.number.load(Relaxed);
         self.tail.number.load(Relaxed).wrapping_sub(served) as isize <= 0
     }
 
     pub(crate) fn len(&self) -> usize {
-        let served = self.served.load(Relaxed);
+        let served = self.served.number.load(Relaxed);
         let tail = self.tail.number.load(Relaxed);
         let entries = |number: usize| number / LAP * CAP + (number % LAP).min(CAP);
         entries(tail).saturating_sub(entries(served))
