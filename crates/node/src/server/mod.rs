@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 mod admin;
+mod asked;
 mod body;
 pub(crate) mod calls;
 pub(crate) mod connection;

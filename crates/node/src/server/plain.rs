@@ -5,26 +5,23 @@
 //! to see that it is JSON. That costs more than most calls. Here a body is read where it lies, and the
 //! answer is written once.
 //!
-//! What is said is the same, word for word: what is no call is told so by the server's own types.
+//! What is said is the same, but that any number is an id here (see [`asked`](super::asked)).
 
-use std::{borrow::Cow, fmt::Write, panic::AssertUnwindSafe};
+use std::panic::AssertUnwindSafe;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
-use jsonrpsee::{
-    core::server::{MethodResponse, helpers::prepare_error},
-    types::{
-        ErrorCode, ErrorObject, ErrorObjectOwned, Id, InvalidRequest, Notification, TwoPointZero,
-        error::{
-            OVERSIZED_RESPONSE_CODE, OVERSIZED_RESPONSE_MSG, reject_too_big_batch_request,
-            reject_too_big_batch_response,
-        },
+use jsonrpsee::types::{
+    ErrorCode, ErrorObjectOwned,
+    error::{
+        OVERSIZED_RESPONSE_CODE, OVERSIZED_RESPONSE_MSG, reject_too_big_batch_request,
+        reject_too_big_batch_response,
     },
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
+    asked::{Asked, Call, Id},
     calls::{CallsLayer, gather},
     refusal::Refusal,
 };
@@ -60,22 +57,6 @@ pub(super) enum Said {
     Malformed,
 }
 
-/// A call, as it is written in the body.
-#[derive(Deserialize)]
-struct Asked<'a> {
-    #[serde(rename = "jsonrpc")]
-    _version: TwoPointZero,
-    #[serde(borrow)]
-    id: Id<'a>,
-    #[serde(borrow)]
-    method: Cow<'a, str>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-}
-
-/// One that wants no answer.
-type Notified<'a> = Notification<'a, Option<Cow<'a, RawValue>>>;
-
 impl Plain {
     pub(super) async fn answer(&self, body: Bytes, endpoint: Endpoint) -> Said {
         let first = body.iter().take(BLANK_MAX).position(|byte| !byte.is_ascii_whitespace());
@@ -87,13 +68,10 @@ impl Plain {
     }
 
     async fn single(&self, body: &Bytes, endpoint: Endpoint) -> Said {
-        if let Ok(asked) = serde_json::from_slice::<Asked<'_>>(body) {
-            Said::Answer(self.call(asked, body, endpoint, true).await)
-        } else if serde_json::from_slice::<Notified<'_>>(body).is_ok() {
-            Said::Nothing
-        } else {
-            let (id, code) = prepare_error(body);
-            Said::Answer(failed(id, code))
+        match Asked::read(body) {
+            Asked::Call(call) => Said::Answer(self.call(call, body, endpoint, true).await),
+            Asked::Notification => Said::Nothing,
+            Asked::Wrong(id, code) => Said::Answer(id.failed(code)),
         }
     }
 
@@ -101,23 +79,21 @@ impl Plain {
         let limits = self.calls.context.limits();
         let (items, most) = (limits.batch_items as usize, limits.answer_bytes as usize);
         let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(body) else {
-            return Said::Answer(failed(Id::Null, ErrorCode::ParseError));
+            return Said::Answer(Id::NULL.failed(ErrorCode::ParseError));
         };
         if batch.len() > items {
-            return Said::Answer(failed(Id::Null, reject_too_big_batch_request(items)));
+            return Said::Answer(Id::NULL.failed(reject_too_big_batch_request(items)));
         }
         let mut notified = false;
         let mut under_way = Vec::with_capacity(batch.len());
-        for entry in batch.iter().map(|entry| entry.get()) {
-            under_way.push(if let Ok(asked) = serde_json::from_str::<Asked<'_>>(entry) {
-                Either::Left(self.call(asked, body, endpoint, false))
-            } else if serde_json::from_str::<Notified<'_>>(entry).is_ok() {
-                notified = true;
-                continue;
-            } else {
-                let wrong = serde_json::from_str::<InvalidRequest<'_>>(entry);
-                let id = wrong.map_or(Id::Null, |wrong| wrong.id);
-                Either::Right(std::future::ready(failed(id, ErrorCode::InvalidRequest)))
+        for entry in &batch {
+            under_way.push(match Asked::read(entry.get().as_bytes()) {
+                Asked::Call(call) => Either::Left(self.call(call, body, endpoint, false)),
+                Asked::Wrong(id, code) => Either::Right(std::future::ready(id.failed(code))),
+                Asked::Notification => {
+                    notified = true;
+                    continue;
+                }
             });
         }
         if under_way.is_empty() && notified {
@@ -125,19 +101,19 @@ impl Plain {
         }
         if under_way.is_empty() {
             // As the specification has it.
-            return Said::Answer(failed(Id::Null, ErrorCode::InvalidRequest));
+            return Said::Answer(Id::NULL.failed(ErrorCode::InvalidRequest));
         }
         let answers = gather(under_way, most, String::len).await;
         Said::Answer(answers.and_then(|answers| list(&answers, most)).unwrap_or_else(|| {
             self.calls.refused(Refusal::AnswerBytes);
-            failed(Id::Null, reject_too_big_batch_response(most))
+            Id::NULL.failed(reject_too_big_batch_response(most))
         }))
     }
 
     /// Makes a call and writes down what came of it. `alone`: it is not one of a batch.
     async fn call(
         &self,
-        Asked { id, method, params, .. }: Asked<'_>,
+        Call { id, method, params }: Call<'_>,
         body: &Bytes,
         endpoint: Endpoint,
         alone: bool,
@@ -155,24 +131,24 @@ impl Plain {
         let took = calls.context.queries.now().saturating_sub(begun);
         let most = calls.context.limits().answer_bytes as usize;
         let (text, outcome, code) = match answered {
-            Ok(Ok(answer)) => match write(&id, &answer, most) {
+            Ok(Ok(answer)) => match write(id, &answer, most) {
                 Some(text) => (text, Outcome::Ok, None),
-                None => (failed(id, too_long(most)), Outcome::Error, Some(OVERSIZED_RESPONSE_CODE)),
+                None => (id.failed(too_long(most)), Outcome::Error, Some(OVERSIZED_RESPONSE_CODE)),
             },
             Ok(Err(why)) => {
                 let code = why.code;
-                let text = failed(id.clone(), ErrorObjectOwned::from(why));
+                let text = id.failed(ErrorObjectOwned::from(why));
                 if text.len() <= most {
                     (text, Outcome::Error, Some(code))
                 } else {
-                    (failed(id, too_long(most)), Outcome::Error, Some(OVERSIZED_RESPONSE_CODE))
+                    (id.failed(too_long(most)), Outcome::Error, Some(OVERSIZED_RESPONSE_CODE))
                 }
             }
             // The panic's words are in the log; strangers need not know them.
             Err(_) => {
                 let why = RpcError::internal(&"the method has panicked");
                 let code = why.code;
-                (failed(id, ErrorObjectOwned::from(why)), Outcome::Panic, Some(code))
+                (id.failed(ErrorObjectOwned::from(why)), Outcome::Panic, Some(code))
             }
         };
         if code == Some(OVERSIZED_RESPONSE_CODE) {
@@ -204,28 +180,18 @@ impl Plain {
 }
 
 /// An answer in full; `None`: it is too long.
-fn write(id: &Id<'_>, answer: &Answer, most: usize) -> Option<String> {
+fn write(id: Id<'_>, answer: &Answer, most: usize) -> Option<String> {
     let result = answer.as_str();
     if result.len() > most {
         return None;
     }
-    let mut text = String::with_capacity(result.len() + FRAME);
+    let mut text = String::with_capacity(result.len() + id.as_str().len() + FRAME);
     text.push_str(r#"{"jsonrpc":"2.0","id":"#);
-    match id {
-        Id::Null => text.push_str("null"),
-        Id::Number(number) => write!(text, "{number}").ok()?,
-        Id::Str(name) => text.push_str(&serde_json::to_string(name).ok()?),
-    }
+    text.push_str(id.as_str());
     text.push_str(r#","result":"#);
     text.push_str(result);
     text.push('}');
     (text.len() <= most).then_some(text)
-}
-
-/// The answer to what failed.
-fn failed<'a>(id: Id<'_>, error: impl Into<ErrorObject<'a>>) -> String {
-    let (json, _, _) = MethodResponse::error(id, error).into_parts();
-    Box::<str>::from(json).into()
 }
 
 fn too_long(most: usize) -> ErrorObjectOwned {

@@ -15,15 +15,8 @@ fn check(node: &node::Node, path: &str, body: &[u8]) {
     assert!(matches!(status, 200 | 400), "{status}: {}", shown());
     // Only notifications get no answer.
     let Some(answer) = answer else {
-        // An id that can not be one is none.
-        match serde_json::from_slice::<Value>(body) {
-            Ok(request) => {
-                let id = request.get("id");
-                let is_id = |id: &Value| id.is_string() || id.is_u64() || id.is_null();
-                assert!(!id.is_some_and(is_id), "{}", shown());
-            }
-            Err(why) => assert!(why.to_string().contains("out of range"), "{why}: {}", shown()),
-        }
+        let request: Value = serde_json::from_slice(body).unwrap_or_default();
+        assert!(request.is_object() && request.get("id").is_none(), "{}", shown());
         return;
     };
     let answers = answer.as_array().cloned().unwrap_or_else(|| vec![answer.clone()]);
