@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{areas::Area, programs::Programs, stored::Run};
+use super::{areas::Area, exchange, programs::Programs, stored::Run};
 use crate::shell;
 
 /// Busy with something else: from this share of all cores on, numbers are doubtful.
@@ -99,6 +99,13 @@ pub(super) fn look_if_quiet(when: &str) -> Option<String> {
         println!("quiet     {said}");
         None
     }
+}
+
+/// Says how far the cores are from each other.
+pub(super) fn look_at_exchange() -> Option<f64> {
+    let nanos = exchange::round_trip()?;
+    println!("exchange  {}", exchange::said(&[nanos])?);
+    Some(nanos)
 }
 
 /// The share of the time in which a thread that always wants to run was not let to.

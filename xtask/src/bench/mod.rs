@@ -9,6 +9,7 @@ pub(crate) mod callgrind;
 mod chart;
 mod compare;
 mod derived;
+mod exchange;
 mod foreign;
 mod machine;
 mod measure;
@@ -65,6 +66,7 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     let mut failed = Vec::new();
     let built = build(areas, options, &mut run, &mut failed)?;
     let mut disturbed = machine::describe(&run);
+    let mut exchange = machine::look_at_exchange();
     let mut document = Document { run, rows: Vec::new() };
     for (area, programs) in &built {
         let run = &mut document.run;
@@ -74,6 +76,11 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
         // What was before one area was after another.
         let before = disturbed.take();
         disturbed = machine::look_if_quiet(&format!("after {}", area.name));
+        // And so was this.
+        let until = machine::look_at_exchange();
+        let exchanges: Vec<f64> = exchange.into_iter().chain(until).collect();
+        run.exchange.insert(area.name.to_owned(), exchanges);
+        exchange = until;
         let both: Vec<String> = before.into_iter().chain(disturbed.clone()).collect();
         if !both.is_empty() {
             run.disturbed.insert(area.name.to_owned(), both);

@@ -41,6 +41,8 @@ pub(super) struct Run {
     /// know of which.
     #[serde(deserialize_with = "by_area")]
     pub(super) disturbed: BTreeMap<String, Vec<String>>,
+    /// By area: nanoseconds that a cache line takes to the other core and back, before and after.
+    pub(super) exchange: BTreeMap<String, Vec<f64>>,
     /// By area.
     pub(super) versions: BTreeMap<String, Vec<String>>,
     /// By area: what could not be had, and what was left out.
@@ -140,6 +142,7 @@ impl Run {
     pub(super) fn of_area(mut self, area: &str) -> Run {
         self.disturbed.retain(|of, _| of == area || of == EVERY_AREA);
         self.versions.retain(|of, _| of == area);
+        self.exchange.retain(|of, _| of == area);
         self.notes.retain(|of, _| of == area);
         self
     }

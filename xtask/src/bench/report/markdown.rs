@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 
 use super::reasons::Reasons;
 use crate::bench::{
+    exchange,
     stored::{Run, Stored},
     table::number,
 };
@@ -73,6 +74,9 @@ fn measured(area: &str, run: &Run) -> String {
         [] if run.cores > 0 => text.push_str(" The machine was quiet before and after."),
         [] => {}
         some => text.push_str(&format!(" **The machine was not quiet**: {}.", some.join("; "))),
+    }
+    if let Some(said) = run.exchange.get(area).and_then(|measured| exchange::said(measured)) {
+        text.push_str(&format!(" Before and after, {said}."));
     }
     for note in run.notes.get(area).into_iter().flatten() {
         text.push_str(&format!(" Note: {}.", one_line(note)));
