@@ -160,6 +160,13 @@ mod tests {
 
     use crate::{Placement, Report, Runtime, Step, Turn, WorkerState, shared::Shared};
 
+    #[test]
+    fn timers_that_fire_in_crowds_are_left_alone_for_longer_but_not_too_long() {
+        let pauses = [1, 50, 51, 100, 250, 251, 1_000_000].map(super::timers_pause);
+        let micros = [50, 50, 51, 100, 250, 250, 250];
+        assert_eq!(pauses, micros.map(|micros| micros * 1_000));
+    }
+
     fn until_it_naps(shared: &Shared) {
         while !shared.idle.is_napping() {
             thread::yield_now();

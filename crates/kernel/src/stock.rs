@@ -18,7 +18,7 @@ use crate::sync::{self, CACHE_LINE, Mutex};
 
 /// Sizes are multiples of this.
 const GRAIN: usize = 16;
-/// What pieces are aligned to: more is rare, and costs some allocators much.
+/// What pieces are aligned to, but for small ones: more is rare, and costs some allocators much.
 const ALIGN: usize = 8;
 /// Pieces of up to so many bytes fill cache lines of their own: else a turn of one strand would take
 /// a line from the core where its neighbour runs. In larger ones that is rarer, and memory counts.
@@ -195,6 +195,17 @@ mod tests {
 
     fn layout(size: usize) -> Layout {
         Layout::from_size_align(size, 8).unwrap()
+    }
+
+    #[test]
+    fn small_strands_fill_cache_lines_and_all_fit_their_class() {
+        for size in 1..=SIZE_MAX {
+            let (whole, class) = class(layout(size)).unwrap();
+            assert_eq!(whole, layout_of(class));
+            let (grain, align) = if size <= 128 { (64, 64) } else { (16, 8) };
+            assert_eq!((whole.size(), whole.align()), (size.next_multiple_of(grain), align));
+        }
+        assert!(class(layout(SIZE_MAX + 1)).is_none());
     }
 
     #[test]

@@ -48,6 +48,18 @@ fn batch_from_a_line_is_taken_oldest_first() {
     assert_eq!(all, Vec::from_iter(0..100));
 }
 
+/// The tail is looked at only after some have found nothing: before that and after it, what is
+/// there is found.
+#[test]
+fn line_gives_what_is_pushed_after_any_number_of_takers_found_nothing() {
+    let line = Line::new(1);
+    for misses in 0..10 {
+        assert!((0..misses).all(|_| line.pop().is_none()));
+        line.push(misses);
+        assert_eq!((line.pop(), line.pop()), (Some(misses), None));
+    }
+}
+
 #[test]
 fn line_gives_one_after_the_other_over_many_blocks() {
     let line = Line::new(1);

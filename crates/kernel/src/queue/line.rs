@@ -264,11 +264,11 @@ impl<T> Line<T> {
     ) -> Option<R> {
         // The head knows whether something is there, though behind a lock. Whoever looks at the tail
         // takes it from the core that pushes.
-        let misses = self.served.misses.load(Relaxed);
-        if misses >= MISSES && self.is_empty() {
+        if self.served.misses.load(Relaxed) >= MISSES && self.is_empty() {
             return None;
         }
         let mut head = self.head.lock();
+        let misses = self.served.misses.load(Relaxed);
         let first = head.number;
         // SAFETY: the head's block is alive until the head leaves it, which only we do.
         let slots = unsafe { &(&(*head.block).slots)[first % LAP..] };

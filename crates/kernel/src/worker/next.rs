@@ -186,8 +186,9 @@ impl Worker {
         }
         let first = self.dice.borrow_mut().below(backs.len());
         (0..backs.len())
-            .map(|i| (first + i) % backs.len())
-            .find_map(|other| self.take_batch(&backs[other], BATCH))
+            .map(|i| &backs[(first + i) % backs.len()])
+            .filter(|back| !back.is_empty())
+            .find_map(|back| self.take_batch(back, BATCH))
     }
 
     /// From the line of those who have used up a quantum.

@@ -38,7 +38,7 @@ impl Worker {
                 return Some(entry);
             }
             if rounds < SPIN_TIGHT {
-                // Longer each time: to look is to take the tail of the line from who pushes there.
+                // Longer each time: to look is to take a line of the cache from who pushes.
                 (0..PAUSES << rounds).for_each(|_| sync::spin_loop());
             } else if rounds < SPIN_MAX {
                 thread::yield_now();

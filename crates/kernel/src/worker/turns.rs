@@ -57,7 +57,7 @@ impl Worker {
         }
     }
 
-    /// Fetches the strand that probably comes after the next: it may have been made on another core.
+    /// Fetches a strand that probably comes soon: it may have been made on another core.
     #[inline(always)]
     fn prefetch(&self) {
         #[cfg(not(any(loom, shuttle)))]
