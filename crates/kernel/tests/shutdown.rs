@@ -302,22 +302,23 @@ fn handles_that_are_asked_while_the_runtime_is_dropped_answer() {
         let (strand, mut idle) = runtime.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap();
         let waiting: Vec<_> = jobs.split_off(10).into_iter().zip(10..).collect();
         let (begun, begins) = mpsc::channel();
-        let waiter = thread::spawn(move || {
-            begun.send(()).unwrap();
-            for (mut job, n) in waiting {
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                begun.send(()).unwrap();
+                for (mut job, n) in waiting {
+                    let result = job.join();
+                    assert!(result == Ok(n) || result == Err(JoinError::Stopped), "{result:?}");
+                }
+                assert_eq!(idle.join(), Err(JoinError::Stopped));
+                drop(strand);
+            });
+            begins.recv().unwrap();
+            drop(runtime);
+            for (mut job, n) in jobs.into_iter().zip(0..) {
                 let result = job.join();
                 assert!(result == Ok(n) || result == Err(JoinError::Stopped), "{result:?}");
             }
-            assert_eq!(idle.join(), Err(JoinError::Stopped));
-            drop(strand);
         });
-        begins.recv().unwrap();
-        drop(runtime);
-        for (mut job, n) in jobs.into_iter().zip(0..) {
-            let result = job.join();
-            assert!(result == Ok(n) || result == Err(JoinError::Stopped), "{result:?}");
-        }
-        waiter.join().unwrap();
     }
 }
 

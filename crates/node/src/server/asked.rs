@@ -58,8 +58,12 @@ impl<'a> Id<'a> {
 
     fn of(value: &'a RawValue) -> Option<Id<'a>> {
         let text = value.get();
-        let scalar = text.starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9' | 'n'));
-        scalar.then_some(Id(text))
+        let fits = match text.as_bytes() {
+            [b'"' | b'n', ..] => true,
+            [b'-' | b'0'..=b'9', ..] => can_be_read(text),
+            _ => false,
+        };
+        fits.then_some(Id(text))
     }
 
     pub(super) fn as_str(self) -> &'a str {
@@ -71,6 +75,12 @@ impl<'a> Id<'a> {
         let error = serde_json::to_string(&error.into()).expect("an error is JSON");
         format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, self.0)
     }
+}
+
+/// Whether a number is one for clients, who read it as one of 64 bits or give up.
+fn can_be_read(number: &str) -> bool {
+    let short = number.len() < 20 && !number.contains(['e', 'E']);
+    short || number.parse().is_ok_and(f64::is_finite)
 }
 
 impl<'a> Asked<'a> {
@@ -135,6 +145,7 @@ mod tests {
         assert_eq!(wrong(r#"{"jsonrpc":"2.0","id":"x"}"#), (r#""x""#, invalid));
         assert_eq!(wrong(r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#), ("null", invalid));
         assert_eq!(wrong(r#"{"jsonrpc":"2.0","id":true,"method":"m"}"#), ("null", invalid));
+        assert_eq!(wrong(r#"{"jsonrpc":"2.0","id":1e999,"method":"m"}"#), ("null", invalid));
         assert_eq!(wrong(r#"["2.0",1,"m",null]"#), ("null", invalid));
         assert_eq!(wrong(r#"{"jsonrpc":"2.0","id":1"#), ("null", ErrorCode::ParseError));
         assert_eq!(wrong("{'id':1}"), ("null", ErrorCode::ParseError));
