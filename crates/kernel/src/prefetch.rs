@@ -2,8 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// The bytes that come at once.
-const LINE: usize = 64;
+use crate::sync::CACHE_LINE;
 
 /// This will be read soon: the line of its first byte. It need not be there at all.
 #[inline(always)]
@@ -15,7 +14,7 @@ pub(crate) fn prefetch<T>(what: *const T) {
 #[inline(always)]
 pub(crate) fn prefetch_lines(address: MaybeUninit<usize>, lines: usize) {
     for line in 0..lines {
-        hint(address, line * LINE);
+        hint(address, line * CACHE_LINE);
     }
 }
 

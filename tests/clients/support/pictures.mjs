@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { live, openPage, startBrowser } from './browser.mjs';
 import { alice, ask, batch, bob, carol, startNode, until } from './node.mjs';
-import { openTrace } from './perfetto.mjs';
+import { ENGINE, openTrace } from './perfetto.mjs';
 
 const SHARDS = 48;
 /** So many blocks each shard has before anything is drawn. */
@@ -23,7 +23,7 @@ const TOP = 44;
 const folder = process.argv[2];
 
 const node = await startNode();
-const browser = await startBrowser();
+const browser = await startBrowser({ engine: ENGINE });
 const shards = Array.from({ length: SHARDS }, (_, at) =>
   `0x${((at + 1) * 0x9e3779b1 >>> 0).toString(16).padStart(8, '0').repeat(5)}`);
 

@@ -219,8 +219,8 @@ impl<T> Deque<T> {
         Some(self.slot(newest))
     }
 
-    /// The entry that comes after [`AHEAD`] others, left where it is. A thief may have taken it, but not changed its
-    /// bytes: good for guessing what comes soon, and for nothing else.
+    /// The entry that is [`AHEAD`] from the top, left where it is. A thief may have taken it, but not
+    /// changed its bytes: good for guessing what comes soon, and for nothing else.
     #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     pub(crate) fn guess(&self) -> Option<NonNull<T>> {
@@ -391,8 +391,8 @@ impl<T> Stealer<T> {
     }
 }
 
-/// So many entries are taken before the one that is guessed at: a line comes from another core
-/// within about as many short turns.
+/// The entry that is guessed at, counted from the newest as 1: a line comes from another core within
+/// about as many short turns.
 #[cfg(not(any(loom, shuttle)))]
 const AHEAD: usize = 3;
 
