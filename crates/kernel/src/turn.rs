@@ -136,6 +136,38 @@ impl<'a> Turn<'a> {
         self.alone = self.worker.use_up();
     }
 
+    /// For a strand that has had its share ([`use_up`](Turn::use_up)): whether it takes its next turn here
+    /// and now, since it is alone and nothing is asked of it or of its worker. Then it goes on as if it
+    /// had yielded and were called again, with another share, which costs less. If not, it yields.
+    ///
+    /// ```
+    /// use kernel::{Runtime, Step, Turn};
+    ///
+    /// let runtime = Runtime::new()?;
+    /// let mut left = 1_000;
+    /// let (_, mut join) = runtime.strand().start(move |turn: &mut Turn<'_>| loop {
+    ///     left -= 1; // a share of work
+    ///     if left == 0 {
+    ///         return Step::End("done");
+    ///     }
+    ///     turn.use_up();
+    ///     if !turn.goes_on() {
+    ///         return Step::Yield;
+    ///     }
+    /// })?;
+    /// assert_eq!(join.join()?, "done");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn goes_on(&mut self) -> bool {
+        let goes_on = self.alone
+            && self.target.is_none()
+            && self.strand.is_some_and(|strand| !strand.cancelled())
+            && self.worker.goes_on_inside();
+        self.alone &= !goes_on;
+        goes_on
+    }
+
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.alone

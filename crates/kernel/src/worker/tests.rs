@@ -78,14 +78,63 @@ fn strand_that_is_alone_when_its_share_is_used_up_stays_with_its_worker() {
     }
 }
 
+/// Goes on for ever, from share to share.
+fn endless() -> impl FnMut(&mut Turn<'_>) -> Step<()> + Send {
+    |turn| loop {
+        turn.use_up();
+        if !turn.goes_on() {
+            return Step::Yield;
+        }
+    }
+}
+
+#[test]
+fn shares_of_one_that_goes_on_inside_its_turn_count_as_turns() {
+    const SHARES: u64 = 10_000;
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let (mut shares, mut calls) = (0, 0);
+    let body = move |turn: &mut Turn<'_>| {
+        calls += 1;
+        loop {
+            shares += 1;
+            if shares == SHARES {
+                return Step::End(calls);
+            }
+            turn.use_up();
+            if !turn.goes_on() {
+                return Step::Yield;
+            }
+        }
+    };
+    let (_, mut join) = runtime.strand().start(body).unwrap();
+    let calls: u64 = join.join().unwrap();
+    assert!(calls < SHARES / 10, "it was called {calls} times");
+    assert_eq!(runtime.metrics().total().turns, SHARES);
+}
+
+#[test]
+fn one_that_goes_on_inside_its_turn_lets_others_in_and_can_be_aborted() {
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let (strand, mut join) = runtime.strand().start(endless()).unwrap();
+    for number in 0..100 {
+        let mut other = runtime.compute(move |_| number).unwrap();
+        assert_eq!(other.join(), Ok(number));
+    }
+    strand.abort();
+    assert!(join.join().is_err(), "it was aborted");
+}
+
+#[test]
+fn one_that_has_not_used_up_its_share_does_not_go_on() {
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let (_, mut join) = runtime.strand().start(|turn| Step::End(turn.goes_on())).unwrap();
+    assert_eq!(join.join(), Ok(false));
+}
+
 #[test]
 fn strand_that_is_alone_and_never_ends_lets_its_worker_pause() {
     let runtime = Runtime::builder().workers(1).build().unwrap();
-    let body = |turn: &mut Turn<'_>| {
-        turn.use_up();
-        Step::<()>::Yield
-    };
-    let (_, _join) = runtime.strand().start(body).unwrap();
+    let (_, _join) = runtime.strand().start(endless()).unwrap();
     for _ in 0..100 {
         runtime.pause();
         while runtime.workers()[0] != WorkerState::Paused {

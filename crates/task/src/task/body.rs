@@ -1,4 +1,5 @@
-//! A turn of a task: one step of its instance, and what comes of it.
+//! A turn of a task: one step of its instance, and what comes of it. One that is preempted while nobody
+//! else wants to run takes its next turn at once.
 //!
 //! ```text
 //!   Spawned ----------> Running ----------> Over
@@ -203,18 +204,23 @@ impl TaskBody {
 impl OpenBody<TaskCell> for TaskBody {
     #[inline]
     fn turn(&mut self, own: &Task, turn: &mut Turn<'_>) -> Step<u32> {
-        if own.wait.is_doomed() {
-            return self.doomed(own);
+        loop {
+            if own.wait.is_doomed() {
+                return self.doomed(own);
+            }
+            if let Some(error) = self.objection(own) {
+                return self.over(own, Err(error));
+            }
+            if let Stage::Spawned(_) = self.stage
+                && let Err(error) = self.start(own)
+            {
+                return self.over(own, Err(error));
+            }
+            let step = self.step(own, turn);
+            if !matches!(step, Step::Yield) || !turn.goes_on() {
+                return step;
+            }
         }
-        if let Some(error) = self.objection(own) {
-            return self.over(own, Err(error));
-        }
-        if let Stage::Spawned(_) = self.stage
-            && let Err(error) = self.start(own)
-        {
-            return self.over(own, Err(error));
-        }
-        self.step(own, turn)
     }
 
     fn failed(&mut self, own: &TaskCell, _: &Handle, why: JoinError) {
