@@ -59,14 +59,15 @@ pub(crate) struct Module {
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     /// The module as it came, with its start function as the export [`START`] instead, and its memory
-    /// (if any) as the export [`MEMORY`] too, so that a host finds it under one name.
+    /// (if any) as the export [`MEMORY`] too, so that a host finds it under one name. Its changeable
+    /// globals are exports as well, [`GLOBAL`]`0`, `1`, … by their index.
     #[cfg_attr(not(feature = "jit"), allow(dead_code, reason = "it is what wasmtime gets"))]
     pub(crate) bytes: Vec<u8>,
     /// The same with its memory as the import [`MEMORY`], if it has a memory of its own; of its exports
     /// only the functions and the table of functions, and its changeable globals as [`GLOBAL`]`0`, `1`,
     /// … by their index.
     pub(crate) with_imported_memory: Vec<u8>,
-    /// How an instance of [`Code::with_imported_memory`] is made as new again.
+    /// How an instance of either is made as new again.
     pub(crate) renewal: Renewal,
 }
 

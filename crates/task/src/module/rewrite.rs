@@ -42,6 +42,9 @@ pub(super) fn with_own_memory(parts: &Parts<'_>) -> Vec<u8> {
     if parts.memory.is_some() {
         exports.export(MEMORY, ExportKind::Memory, 0);
     }
+    for global in parts.changeable_globals() {
+        exports.export(&format!("{GLOBAL}{global}"), ExportKind::Global, global);
+    }
 
     let mut module = wasm_encoder::Module::new();
     for id in ORDER {

@@ -197,6 +197,8 @@ fn what_the_engines_get_is_valid_and_has_the_limits_in_it() {
             "export main Func",
             "export shiftwork:start Func",
             "export shiftwork:memory Memory",
+            "export shiftwork:global:0 Global",
+            "export shiftwork:global:2 Global",
             "data",
             "custom name",
         ]

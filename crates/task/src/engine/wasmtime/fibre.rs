@@ -16,8 +16,10 @@ use std::{
 use ::wasmtime::{Func, Result, Store, Val};
 
 use super::{
+    Common,
     host::{Guest, Pause, Shared},
-    trap::{self, Names},
+    trap,
+    warm::Live,
 };
 use crate::{
     engine::{Calls, Instance, Step, Stepped},
@@ -26,9 +28,11 @@ use crate::{
 
 /// A guest on a stack of its own.
 pub(super) struct Fibre {
-    life: Pin<Box<dyn Future<Output = Result<Vec<Value>>> + Send>>,
+    life: Pin<Box<dyn Future<Output = Result<(Vec<Value>, Live)>> + Send>>,
     lent: Shared,
-    names: Arc<Names>,
+    /// Operations that it has used.
+    used: u64,
+    common: Arc<Common>,
 }
 
 /// What a task calls, and with what.
@@ -41,9 +45,9 @@ pub(super) struct Errand {
 }
 
 impl Fibre {
-    pub(super) fn new(store: Store<Guest>, errand: Errand, names: Arc<Names>) -> Fibre {
-        let lent = store.data().lent.clone();
-        Fibre { life: Box::pin(live(store, errand)), lent, names }
+    pub(super) fn new(live: Live, errand: Errand, common: Arc<Common>) -> Fibre {
+        let lent = live.store.data().lent.clone();
+        Fibre { life: Box::pin(lives(live, errand)), lent, used: 0, common }
     }
 }
 
@@ -60,11 +64,14 @@ impl Instance for Fibre {
         let mut lent = self.lent.lock();
         let calls = lent.give_back();
         let step = match polled {
-            Poll::Ready(Ok(values)) => {
-                Step { end: Stepped::Returned(values), used: lent.meter.end() }
+            Poll::Ready(Ok((values, live))) => {
+                let used = lent.meter.end();
+                drop(lent);
+                self.common.warm.put(live, self.used.saturating_add(used));
+                Step { end: Stepped::Returned(values), used }
             }
             Poll::Ready(Err(error)) => {
-                let trap = trap::running(&error, &self.names);
+                let trap = trap::running(&error, &self.common.names);
                 Step { end: Stepped::Trapped(Box::new(trap)), used: lent.meter.end() }
             }
             Poll::Pending => {
@@ -76,21 +83,23 @@ impl Instance for Fibre {
                         Stepped::Preempted
                     }
                 };
-                Step { end, used: lent.meter.pause() }
+                let used = lent.meter.pause();
+                self.used = self.used.saturating_add(used);
+                Step { end, used }
             }
         };
         (calls, step)
     }
 }
 
-/// From the first operation to the last. The store, and with it the places in the pool, is given
-/// back at the end.
-async fn live(mut store: Store<Guest>, errand: Errand) -> Result<Vec<Value>> {
-    let ended = run(&mut store, errand).await;
-    if let Ok(fuel) = store.get_fuel() {
-        store.data().lent.lock().meter.read(fuel);
+/// From the first operation to the last. A store whose guest has trapped, and with it the places in the
+/// pool, is given back at the end.
+async fn lives(mut live: Live, errand: Errand) -> Result<(Vec<Value>, Live)> {
+    let ended = run(&mut live.store, errand).await;
+    if let Ok(fuel) = live.store.get_fuel() {
+        live.store.data().lent.lock().meter.read(fuel);
     }
-    ended
+    Ok((ended?, live))
 }
 
 async fn run(store: &mut Store<Guest>, errand: Errand) -> Result<Vec<Value>> {
@@ -113,7 +122,7 @@ pub(super) fn val(value: &Value) -> Val {
 }
 
 /// A value from the guest.
-fn value(val: &Val) -> Result<Value> {
+pub(super) fn value(val: &Val) -> Result<Value> {
     Ok(match *val {
         Val::I32(value) => Value::I32(value),
         Val::I64(value) => Value::I64(value),

@@ -21,6 +21,7 @@ mod host;
 mod meter;
 mod pool;
 mod trap;
+mod warm;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ use self::{
     meter::Meter,
     pool::Sizes,
     trap::Names,
+    warm::{Live, Warm},
 };
 use crate::{
     engine::{Calls, Engine, Instance},
@@ -60,12 +62,20 @@ pub(super) struct Compiled {
     table: Option<(ModuleExport, Vec<usize>)>,
     start: Option<ModuleExport>,
     memory: Option<ModuleExport>,
-    names: Arc<Names>,
+    common: Arc<Common>,
     sizes: Sizes,
+    /// Entries of each table.
+    tables: Vec<usize>,
     /// What a task may use in all.
     fuel: u64,
     /// After how much a task is paused.
     interval: u64,
+}
+
+/// What its tasks share.
+struct Common {
+    names: Names,
+    warm: Warm,
 }
 
 /// Compiles a module.
@@ -106,9 +116,13 @@ fn prepare_on(
         table,
         start: if module.has_start { code.get_export_index(START) } else { None },
         memory: module.memory.and_then(|_| code.get_export_index(MEMORY)),
-        names: Arc::new(trap::exported_names(&module.code.bytes)),
+        common: Arc::new(Common {
+            names: trap::exported_names(&module.code.bytes),
+            warm: Warm::new(module, &code),
+        }),
         ready,
         sizes,
+        tables: module.tables.clone(),
         fuel: options.fuel.unwrap_or(u64::MAX),
         interval: options.threshold().max(1),
     })
@@ -135,6 +149,25 @@ impl Compiled {
             let message = "the program has no memory left for the stack of another task";
             return Err(Trap::saying(TrapKind::Limit, message));
         }
+        let making = |error| trap::making(&error, self.sizes.places);
+        let mut live = match self.common.warm.take() {
+            Some(live) => self.lend_warm(live, lent)?,
+            None => self.link(lent).map_err(making)?,
+        };
+        let Live { store, linked } = &mut live;
+        store.fuel_async_yield_interval(Some(self.interval)).map_err(making)?;
+        store.set_fuel(self.fuel).map_err(making)?;
+
+        let start = self.start.as_ref();
+        let start = start.and_then(|start| linked.get_module_export(&mut *store, start));
+        let start = start.and_then(Extern::into_func);
+        let (entry, results) = self.entry(entry, linked, store)?;
+        let arguments = arguments.iter().map(fibre::val).collect();
+        Ok(Fibre::new(live, Errand { start, entry, arguments, results }, self.common.clone()))
+    }
+
+    /// A new instance.
+    fn link(&self, lent: &Shared) -> ::wasmtime::Result<Live> {
         let guest = Guest {
             lent: lent.clone(),
             memory: None,
@@ -143,23 +176,33 @@ impl Compiled {
         };
         let mut store = Store::new(self.ready.module().engine(), guest);
         store.limiter(|guest| guest);
-        let making = |error| trap::making(&error, self.sizes.places);
         // Segments are not the task's own doing, and are bounded by the module: no pauses, and no
         // limit, until the memory and the tables are as the module says.
-        store.set_fuel(u64::MAX).map_err(making)?;
-        let linked = at_once(self.ready.instantiate_async(&mut store)).map_err(making)?;
-        store.fuel_async_yield_interval(Some(self.interval)).map_err(making)?;
-        store.set_fuel(self.fuel).map_err(making)?;
+        store.set_fuel(u64::MAX)?;
+        let linked = at_once(self.ready.instantiate_async(&mut store))?;
+        let memory = self.memory.as_ref();
+        let memory = memory.and_then(|memory| linked.get_module_export(&mut store, memory));
+        store.data_mut().memory = memory.and_then(Extern::into_memory);
+        let mut live = Live { store, linked };
+        self.common.warm.note(&mut live);
+        Ok(live)
+    }
 
-        let export = |store: &mut Store<Guest>, export: &Option<ModuleExport>| {
-            linked.get_module_export(store, export.as_ref()?)
+    /// An instance that was kept, for another task. What a new one would ask for is asked for here.
+    fn lend_warm(&self, mut live: Live, lent: &Shared) -> Result<Live, Trap> {
+        let granted = {
+            let mut lent = lent.lock();
+            let calls = lent.calls();
+            calls.grow_memory(0, self.common.warm.bytes())
+                && self.tables.iter().all(|&entries| calls.grow_table(0, entries))
         };
-        let memory = export(&mut store, &self.memory).and_then(Extern::into_memory);
-        store.data_mut().memory = memory;
-        let start = export(&mut store, &self.start).and_then(Extern::into_func);
-        let (entry, results) = self.entry(entry, &linked, &mut store)?;
-        let arguments = arguments.iter().map(fibre::val).collect();
-        Ok(Fibre::new(store, Errand { start, entry, arguments, results }, self.names.clone()))
+        if !granted {
+            self.common.warm.put_back(live);
+            let message = "the program has no memory left for another task";
+            return Err(Trap::saying(TrapKind::Limit, message));
+        }
+        live.store.data_mut().lent = lent.clone();
+        Ok(live)
     }
 
     /// The function that a task begins with, and how many results it has.

@@ -1,6 +1,7 @@
 //! What stays of a memory when its task has ended: some of its pages, and nothing that was in them.
 
-use super::*;
+use super::{super::warm, *};
+use crate::module::PAGE;
 
 /// What a task finds in its memory, as one number; then it writes to all of it.
 const SPOILS: &str = r#"
@@ -29,4 +30,131 @@ fn every_task_finds_its_memory_as_new() {
             assert_eq!(found, [AS_NEW], "{pages} pages, round {round}");
         }
     }
+}
+
+/// What a task finds in its instance, as one number; then it spoils what it can change, and goes on for
+/// as many rounds as it was told.
+const LONG: &str = r#"
+    (module
+        (memory PAGES)
+        (table 3 funcref)
+        (data (i32.const 1000) "\05\06")
+        (global $fixed i64 (i64.const 7))
+        (global $a (mut i64) (i64.const 40))
+        (global $b (mut f64) (f64.const 2))
+        (func $bytes (result i32) (i32.mul (memory.size) (i32.const 65536)))
+        (func $look (result i64) (local $at i32) (local $sum i64)
+            (local.set $sum (i64.add (global.get $a) (i64.trunc_f64_s (global.get $b))))
+            (loop $next
+                (local.set $sum (i64.add (local.get $sum) (i64.load (local.get $at))))
+                (local.set $at (i32.add (local.get $at) (i32.const 8)))
+                (br_if $next (i32.lt_u (local.get $at) (call $bytes))))
+            (local.get $sum))
+        (func $spoil
+            (global.set $a (i64.const 1))
+            (global.set $b (f64.const 1e9))
+            (memory.fill (i32.const 0) (i32.const 255) (call $bytes)))
+        (func $runs (param $rounds i64) (result i64) (local $found i64)
+            (local.set $found (call $look))
+            (call $spoil)
+            (loop $more
+                (local.set $rounds (i64.sub (local.get $rounds) (i64.const 1)))
+                (br_if $more (i64.gt_s (local.get $rounds) (i64.const 0))))
+            (local.get $found))
+        (func (export "runs") (param i64) (result i64) (call $runs (local.get 0)))
+        (func (export "traps") (param i64) (result i64)
+            (drop (call $runs (local.get 0)))
+            (unreachable))
+        (func (export "grows") (param i64) (result i64)
+            (drop (memory.grow (i32.const 1)))
+            (call $runs (local.get 0))))
+"#;
+
+/// 40 and 2 in the globals, and the data.
+const ALL_AS_NEW: Value = Value::I64(42 + 0x0605);
+
+/// For a memory of one page: more operations than keep it, and fewer.
+const ENOUGH: Value = Value::I64((warm::OPERATIONS_PER_BYTE as usize * PAGE) as i64);
+const FEW: Value = Value::I64(1);
+
+fn kept(program: &Program) -> usize {
+    program.0.common.warm.count()
+}
+
+#[test]
+fn after_a_task_that_ran_long_the_next_one_finds_its_instance_as_new() {
+    let program = Program::new(&LONG.replace("PAGES", "1"));
+    for round in 0..3 {
+        let found = program.run("runs", &[ENOUGH]).expect("it returns");
+        assert_eq!((found, kept(&program)), (vec![ALL_AS_NEW], 1), "round {round}");
+    }
+    assert_eq!(program.run("runs", &[FEW]).expect("it returns"), [ALL_AS_NEW]);
+    assert_eq!(kept(&program), 0, "it did not run long");
+}
+
+#[test]
+fn a_task_that_trapped_or_grew_leaves_no_instance_behind() {
+    let program = Program::new(&LONG.replace("PAGES", "1"));
+    for _ in 0..2 {
+        program.run("runs", &[ENOUGH]).expect("it returns");
+        program.run("traps", &[ENOUGH]).expect_err("it traps");
+        assert_eq!(kept(&program), 0, "it trapped");
+        assert_eq!(program.run("runs", &[ENOUGH]).expect("it returns"), [ALL_AS_NEW]);
+        program.run("grows", &[ENOUGH]).expect("it returns");
+        assert_eq!(kept(&program), 0, "it grew");
+    }
+}
+
+#[test]
+fn an_instance_that_was_kept_asks_for_as_much_as_a_new_one() {
+    let program = Program::new(&LONG.replace("PAGES", "1"));
+    let mut asked = Vec::new();
+    for _ in 0..2 {
+        let host = Script::new();
+        asked.push(host.asked());
+        end(program.spawn("runs", &[ENOUGH], host)).expect("it returns");
+    }
+    assert_eq!(kept(&program), 1);
+    assert_eq!(asked[0].all(), [Ask::Memory(0, PAGE), Ask::Table(0, 3)]);
+    assert_eq!(asked[0].all(), asked[1].all());
+
+    let refuses = Script::new().on_growth(|_, _| false);
+    let trap = program.try_spawn("runs", &[FEW], refuses).err().expect("there is no memory");
+    assert_eq!((trap.kind, kept(&program)), (TrapKind::Limit, 1));
+    assert_eq!(program.run("runs", &[FEW]).expect("it returns"), [ALL_AS_NEW]);
+}
+
+/// All places may be taken by tasks, whatever is kept.
+#[test]
+fn an_instance_that_is_kept_takes_no_place_away() {
+    let program =
+        Program::with(&LONG.replace("PAGES", "1"), |options| options.limits.jit_tasks = 2);
+    let mut tasks: Vec<Task> =
+        (0..2).map(|_| program.spawn("runs", &[ENOUGH], Script::new())).collect();
+    tasks.drain(..).for_each(|task| drop(end(task)));
+    assert_eq!(kept(&program), 2);
+    let _tasks: Vec<Task> = (0..2).map(|_| program.spawn("runs", &[FEW], Script::new())).collect();
+    assert!(program.try_spawn("runs", &[FEW], Script::new()).is_err());
+}
+
+#[test]
+fn what_is_kept_has_a_bound() {
+    let pages = warm::WARM_BYTES / 2 / PAGE;
+    let program = Program::new(&LONG.replace("PAGES", &pages.to_string()));
+    let rounds = Value::I64((warm::OPERATIONS_PER_BYTE as usize * pages * PAGE) as i64);
+    let tasks: Vec<Task> =
+        (0..3).map(|_| program.spawn("runs", &[rounds], Script::new())).collect();
+    tasks.into_iter().for_each(|task| drop(end(task)));
+    assert_eq!(kept(&program), 2);
+}
+
+/// A table that was written to does not become as new by hand.
+#[test]
+fn a_guest_that_changes_its_table_leaves_no_instance_behind() {
+    let changes = "(func (export \"changes\") (table.set (i32.const 0) (ref.null func))))";
+    let text = LONG.replace("PAGES", "1");
+    let open = text.trim_end().strip_suffix(')').expect("the module ends there");
+    let program = Program::new(&format!("{open}{changes}"));
+    program.run("runs", &[ENOUGH]).expect("it returns");
+    assert_eq!(kept(&program), 0);
 }
