@@ -68,8 +68,10 @@ impl Pool {
     /// whether that can be paid for depends on the accounts. Unknown ones are passed over.
     pub fn included(&mut self, hashes: &[B256]) {
         let mut touched = Vec::new();
-        for hash in hashes {
-            let Some((sender, nonce)) = self.hashes.remove(hash) else { continue };
+        // First all of these, which are far apart in memory: then none waits for the one before.
+        let mut places = Vec::with_capacity(hashes.len());
+        places.extend(hashes.iter().filter_map(|hash| self.hashes.remove(hash)));
+        for (sender, nonce) in places {
             let line = self.lines.get_mut(&sender).expect("it has a transaction");
             line.nonce_is(nonce + 1);
             let (pooled, executing) = line.remove(nonce).expect("it has this transaction");
