@@ -69,7 +69,9 @@ struct Names {
 impl Names {
     fn of<'a>(receipts: impl ExactSizeIterator<Item = &'a Receipt>) -> Names {
         let mut addresses: HashMap<Address, u32> = HashMap::default();
-        let mut topics: HashMap<B256, u32> = HashMap::default();
+        // Most name one that no other does.
+        let mut topics: HashMap<B256, u32> =
+            HashMap::with_capacity_and_hasher(2 * receipts.len(), Default::default());
         let mut distinct: Vec<&[u8]> = Vec::new();
         let mut named = Vec::with_capacity(4 * receipts.len());
         let mut ends = Vec::with_capacity(receipts.len());

@@ -199,7 +199,7 @@ pub fn receipt(
     cumulative: u64,
 ) -> Receipt {
     let gas_used = result.tx_gas_used();
-    let (success, created, output, logs) = match result {
+    let (success, created, output, mut logs) = match result {
         ExecutionResult::Success { output: Output::Call(output), logs, .. } => {
             (true, None, output, logs)
         }
@@ -209,6 +209,8 @@ pub fn receipt(
         ExecutionResult::Revert { output, .. } => (false, None, output, Vec::new()),
         ExecutionResult::Halt { .. } => (false, None, Bytes::new(), Vec::new()),
     };
+    // It is kept for a while, and the machine leaves room for four.
+    logs.shrink_to_fit();
     Receipt {
         success,
         gas_used,
@@ -260,14 +262,15 @@ where
     Ok(())
 }
 
-/// What a block has changed, in order: `state` is what the machine's journal holds at its end,
-/// `before` the state at its beginning.
+/// What a block has changed, in order: `state` is what the machine's journal holds at its end, and is
+/// empty afterwards; `before` is the state at its beginning.
 ///
 /// The original values in the journal are those at the beginning of the last transaction that
 /// loaded them, so they are no use here.
-pub fn changes(state: EvmState, before: &dyn StateReader) -> Result<ChangeSet, StoreError> {
-    let mut set = ChangeSet::default();
-    for (address, account) in state {
+pub fn changes(state: &mut EvmState, before: &dyn StateReader) -> Result<ChangeSet, StoreError> {
+    // What is kept as long as the block takes no more room than it needs.
+    let mut set = ChangeSet { accounts: Vec::with_capacity(state.len()), codes: Vec::new() };
+    for (address, account) in state.drain() {
         if !account.is_touched() && !account.is_selfdestructed() {
             continue;
         }
@@ -280,7 +283,7 @@ pub fn changes(state: EvmState, before: &dyn StateReader) -> Result<ChangeSet, S
             code_hash: account.info.code_hash,
         });
 
-        let mut slots = Vec::new();
+        let mut slots = Vec::with_capacity(account.storage.len());
         let anew = gone || account.is_selfdestructed() || account.is_created();
         if !anew {
             for (slot, value) in account.storage {

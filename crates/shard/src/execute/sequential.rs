@@ -19,7 +19,10 @@ use std::{
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, map::HashSet};
-use revm::{Database, ExecuteEvm, context::result::ExecutionResult, context_interface::JournalTr};
+use revm::{
+    Database, ExecuteEvm, context::result::ExecutionResult, context_interface::JournalTr,
+    state::EvmState,
+};
 
 use crate::{
     config::Rules,
@@ -43,6 +46,9 @@ pub struct Executor {
     chain_id: u64,
     /// There is one between calls.
     parked: Option<Parked<Cache>>,
+    /// Room for what a block touches, while there is one block after the other: fresh memory costs
+    /// more than what is written to it.
+    room: EvmState,
 }
 
 impl Executor {
@@ -56,7 +62,8 @@ impl Executor {
     ) -> Executor {
         let chain_id = rules.chain_id(shard);
         let machine = evm::machine(rules, chain_id, Cache::new(reader, entries_max));
-        Executor { rules: rules.clone(), chain_id, parked: Some(Parked::new(machine)) }
+        let parked = Some(Parked::new(machine));
+        Executor { rules: rules.clone(), chain_id, parked, room: EvmState::default() }
     }
 
     /// Executes what fits a block, in order, and takes it as the state for the next one. If that
@@ -74,9 +81,16 @@ impl Executor {
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<Executed, ExecuteError> {
         let mut machine = self.parked.take().expect(BETWEEN).unpark();
+        machine.ctx.journaled_state.state = mem::take(&mut self.room);
         let executed = self.execute_on(&mut machine, context, batch, keep_going);
+        self.room = mem::take(&mut machine.ctx.journaled_state.state);
         self.parked = Some(Parked::new(machine));
         executed
+    }
+
+    /// No block follows soon: gives memory back.
+    pub fn rest(&mut self) {
+        self.room = EvmState::default();
     }
 
     /// Blocks up to this height are committed, and the reader knows them.
@@ -166,14 +180,16 @@ impl Executor {
         each(machine, rules, context, batch, keep_going, at, &mut progress)?;
         let Progress { room, mut executed } = progress;
 
-        let state = machine.finalize();
+        let mut state = machine.finalize();
         if !executed.included.is_empty() {
             let cache = &mut machine.ctx.journaled_state.database;
-            executed.changes = Arc::new(evm::changes(state, cache)?);
+            executed.changes = Arc::new(evm::changes(&mut state, cache)?);
             executed.gas_used = room.gas_used;
             executed.hashes_read = cache.hashes_read();
             cache.apply(context.height, &executed.changes);
         }
+        state.clear();
+        machine.ctx.journaled_state.state = state;
         Ok(executed)
     }
 

@@ -158,6 +158,7 @@ impl ShardBody {
             }
             if self.executed.is_none() && !self.execute(turn) {
                 self.room = None;
+                self.executor.rest();
                 return Step::Pause;
             }
             self.commit();

@@ -207,10 +207,10 @@ impl Frontier {
                 )
             });
             match run {
-                Ok((ran, state, told)) => {
+                Ok((ran, mut state, told)) => {
                     ran?;
                     let before = Settled { common, net: &self.net };
-                    let effects = self.effects(evm::changes(state, &before)?);
+                    let effects = self.effects(evm::changes(&mut state, &before)?);
                     self.net.absorb(effects);
                     self.hashes.extend(told.hashes);
                     let Progress { room, executed } = &mut self.progress;

@@ -166,6 +166,6 @@ impl ShardBody {
         let mut machine = evm::machine(rules, self.inner.chain_id, database);
         machine.set_block(evm::block_env(rules, context));
         evm::system_calls(&mut machine, rules, context)?;
-        Ok(evm::changes(machine.finalize(), state)?)
+        Ok(evm::changes(&mut machine.finalize(), state)?)
     }
 }
