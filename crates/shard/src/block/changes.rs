@@ -74,6 +74,9 @@ impl ChangeSet {
         for _ in 0..count {
             accounts.push(read_account_change(&mut reader)?);
         }
+        if !accounts.is_sorted_by(|a, b| a.address < b.address) {
+            return Err(reader.corrupt("its accounts are not in order"));
+        }
         let count = reader.count(33)?;
         let mut codes = Vec::with_capacity(count);
         for _ in 0..count {
@@ -148,6 +151,9 @@ fn read_account_change(reader: &mut Reader<'_>) -> Result<AccountChange, StoreEr
     for _ in 0..count {
         let (slot, before, after) = (reader.u256()?, reader.u256()?, reader.u256()?);
         slots.push(SlotChange { slot, before, after });
+    }
+    if !slots.is_sorted_by(|a, b| a.slot < b.slot) {
+        return Err(reader.corrupt("its slots are not in order"));
     }
     Ok(AccountChange { address, before, after, slots })
 }

@@ -1,11 +1,11 @@
 //! What has an epoch of the log brought to a shard?
 
-use std::sync::Arc;
+use std::{collections::hash_map::Entry, hash::Hash, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, U256, map::HashMap};
 
 use crate::{
-    block::{Account, Block},
+    block::{Account, AccountChange, Block, SlotChange},
     commit::record::NewBlock,
     execute::DropReason,
     store::Epoch,
@@ -16,8 +16,8 @@ pub(super) struct Generation {
     pub(super) epoch: Epoch,
     /// Without gaps.
     pub(super) blocks: Vec<Arc<Block>>,
-    pub(super) accounts: HashMap<Address, Past<Option<Account>>>,
-    pub(super) slots: HashMap<(Address, U256), Past<U256>>,
+    accounts: HashMap<Address, Changed>,
+    pub(super) slots: HashMap<(Address, U256), Changed>,
     pub(super) codes: HashMap<B256, Bytes>,
     pub(super) hashes: HashMap<B256, u64>,
     pub(super) transactions: HashMap<B256, (u64, u32)>,
@@ -28,26 +28,24 @@ pub(super) struct Generation {
     pub(super) nodes: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-/// The values of one key: what it was before the first block that changed it here, and after each
-/// that did.
-pub(super) struct Past<T> {
-    before: T,
-    after: Vec<(u64, T)>,
+/// The blocks that have changed something, in order. What it was and became is in their change sets:
+/// most accounts change once in an epoch, and there may be a million.
+pub(super) struct Changed {
+    first: u64,
+    later: Vec<u64>,
 }
 
-impl<T: Copy> Past<T> {
-    /// The newest.
-    pub(super) fn last(&self) -> T {
-        self.after.last().map_or(self.before, |&(_, value)| value)
+impl Changed {
+    fn last(&self) -> u64 {
+        self.later.last().copied().unwrap_or(self.first)
     }
 
-    /// What it was at the end of a block; `None` where all changes here are older.
-    pub(super) fn at(&self, number: u64) -> Option<T> {
-        let older = self.after.partition_point(|&(changed, _)| changed <= number);
-        if older == self.after.len() {
-            return None;
+    /// The first block after this one.
+    fn after(&self, number: u64) -> Option<u64> {
+        if self.first > number {
+            return Some(self.first);
         }
-        Some(older.checked_sub(1).map_or(self.before, |last| self.after[last].1))
+        self.later.get(self.later.partition_point(|&changed| changed <= number)).copied()
     }
 }
 
@@ -78,10 +76,10 @@ impl Generation {
         for change in &block.changes.accounts {
             let address = change.address;
             if change.before != change.after {
-                add(&mut self.accounts, address, number, change.before, change.after);
+                add(&mut self.accounts, address, number);
             }
             for slot in &change.slots {
-                add(&mut self.slots, (address, slot.slot), number, slot.before, slot.after);
+                add(&mut self.slots, (address, slot.slot), number);
             }
         }
         self.codes.extend(block.changes.codes.iter().cloned());
@@ -93,17 +91,52 @@ impl Generation {
         let first = self.blocks.first()?.number();
         self.blocks.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
+
+    /// The newest account, if it has changed here.
+    pub(super) fn account(&self, address: Address) -> Option<Option<Account>> {
+        let changed = self.accounts.get(&address)?;
+        Some(self.change(changed.last(), address).after)
+    }
+
+    /// What the account was at the end of a block; `None` where all changes here are older.
+    pub(super) fn account_at(&self, address: Address, number: u64) -> Option<Option<Account>> {
+        let changed = self.accounts.get(&address)?;
+        Some(self.change(changed.after(number)?, address).before)
+    }
+
+    /// The newest value of a slot, if it has changed here.
+    pub(super) fn slot(&self, address: Address, slot: U256) -> Option<U256> {
+        let changed = self.slots.get(&(address, slot))?;
+        Some(self.slot_change(changed.last(), address, slot).after)
+    }
+
+    /// What the slot was at the end of a block; `None` where all changes here are older.
+    pub(super) fn slot_at(&self, address: Address, slot: U256, number: u64) -> Option<U256> {
+        let changed = self.slots.get(&(address, slot))?;
+        Some(self.slot_change(changed.after(number)?, address, slot).before)
+    }
+
+    /// What a block that has changed the account says of it.
+    fn change(&self, number: u64, address: Address) -> &AccountChange {
+        let accounts = &self.block(number).expect("it is of this epoch").changes.accounts;
+        let at = accounts.binary_search_by_key(&address, |change| change.address);
+        &accounts[at.expect("the block has changed it")]
+    }
+
+    fn slot_change(&self, number: u64, address: Address, slot: U256) -> &SlotChange {
+        let slots = &self.change(number, address).slots;
+        let at = slots.binary_search_by_key(&slot, |change| change.slot);
+        &slots[at.expect("the block has changed it")]
+    }
 }
 
-fn add<K: std::hash::Hash + Eq, T>(
-    past: &mut HashMap<K, Past<T>>,
-    key: K,
-    number: u64,
-    before: T,
-    after: T,
-) {
-    let past = past.entry(key).or_insert_with(|| Past { before, after: Vec::new() });
-    past.after.push((number, after));
+fn add<K: Hash + Eq>(changed: &mut HashMap<K, Changed>, key: K, number: u64) {
+    match changed.entry(key) {
+        Entry::Occupied(entry) => entry.into_mut().later.push(number),
+        Entry::Vacant(entry) => {
+            entry.insert(Changed { first: number, later: Vec::new() });
+        }
+    }
 }
 
 #[cfg(test)]
@@ -111,14 +144,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_past_answers_for_each_block() {
-        let mut past = HashMap::default();
-        add(&mut past, 'a', 3, 10, 20);
-        add(&mut past, 'a', 7, 20, 30);
-        let past = &past[&'a'];
-        assert_eq!([0, 2].map(|number| past.at(number)), [Some(10); 2]);
-        assert_eq!([3, 6].map(|number| past.at(number)), [Some(20); 2]);
-        assert_eq!([7, 100].map(|number| past.at(number)), [None; 2], "younger ones may know");
-        assert_eq!(past.last(), 30);
+    fn what_changed_after_a_block_is_found_for_each_block() {
+        let mut changed = HashMap::default();
+        for number in [3, 7, 9] {
+            add(&mut changed, 'a', number);
+        }
+        let changed = &changed[&'a'];
+        assert_eq!([0, 2].map(|number| changed.after(number)), [Some(3); 2]);
+        assert_eq!([3, 6].map(|number| changed.after(number)), [Some(7); 2]);
+        assert_eq!([7, 8].map(|number| changed.after(number)), [Some(9); 2]);
+        assert_eq!(
+            [9, 100].map(|number| changed.after(number)),
+            [None; 2],
+            "younger ones may know"
+        );
+        assert_eq!(changed.last(), 9);
     }
 }

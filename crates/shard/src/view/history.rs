@@ -107,15 +107,14 @@ impl StateAt {
                 return keys::read_account(&value).ok_or_else(|| corrupt("an account's history"));
             }
             for generation in &recent.generations {
-                let past = generation.accounts.get(&address);
-                if let Some(account) = past.and_then(|past| past.at(number)) {
+                if let Some(account) = generation.account_at(address, number) {
                     return Ok(account);
                 }
             }
         }
         for generation in recent.generations.iter().rev() {
-            if let Some(past) = generation.accounts.get(&address) {
-                return Ok(past.last());
+            if let Some(account) = generation.account(address) {
+                return Ok(account);
             }
         }
         match view.value(Table::Accounts, &keys::account(view.shard, address))? {
@@ -134,15 +133,14 @@ impl StateAt {
                 return keys::read_slot(&value).ok_or_else(|| corrupt("a slot's history"));
             }
             for generation in &recent.generations {
-                let past = generation.slots.get(&(address, slot));
-                if let Some(value) = past.and_then(|past| past.at(number)) {
+                if let Some(value) = generation.slot_at(address, slot, number) {
                     return Ok(value);
                 }
             }
         }
         for generation in recent.generations.iter().rev() {
-            if let Some(past) = generation.slots.get(&(address, slot)) {
-                return Ok(past.last());
+            if let Some(value) = generation.slot(address, slot) {
+                return Ok(value);
             }
         }
         match view.value(Table::Storage, &key)? {

@@ -7,7 +7,7 @@ use alloy_primitives::{Bloom, keccak256, map::HashMap};
 
 use super::*;
 use crate::{
-    block::{Body, ChangeSet, genesis_block},
+    block::{Body, ChangeSet, SlotChange, genesis_block},
     config::Genesis,
     execute::{sequential::Executor, testing::*},
 };
@@ -162,6 +162,22 @@ fn a_change_set_comes_back_from_its_bytes() {
     let genesis = genesis_block(&Rules::default(), SHARD, &zoo(), None).changes;
     assert_eq!(ChangeSet::decode(&genesis.encode()).unwrap(), *genesis);
     assert_eq!(ChangeSet::decode(&ChangeSet::default().encode()).unwrap(), ChangeSet::default());
+}
+
+/// Accounts and slots are looked for by halves.
+#[test]
+fn a_change_set_out_of_order_is_an_error() {
+    let changes = block(&Rules::default(), &context(1)).changes;
+    let mut accounts = ChangeSet::clone(&changes);
+    accounts.accounts.swap(0, 1);
+    let mut twice = ChangeSet::clone(&changes);
+    twice.accounts[1].address = twice.accounts[0].address;
+    let mut slots = ChangeSet::clone(&changes);
+    let slot = |slot| SlotChange { slot: U256::from(slot), before: U256::ZERO, after: U256::ONE };
+    slots.accounts[0].slots = vec![slot(2), slot(1)];
+    for wrong in [accounts, twice, slots] {
+        assert!(ChangeSet::decode(&wrong.encode()).is_err(), "{wrong:?}");
+    }
 }
 
 #[test]
