@@ -511,3 +511,28 @@ fn job_that_keeps_its_worker_holds_back_no_other_that_is_ready() {
         }
     }
 }
+
+/// A worker keeps jobs that are tiny to itself. When one of them waits for another that is ready, others
+/// take what is left, also that other one.
+#[test]
+fn job_among_tiny_ones_that_waits_for_a_ready_one_gets_it() {
+    const JOBS: u32 = 10_000;
+    let pool = pool(2);
+    for _ in 0..20 {
+        let (tell, told) = mpsc::channel();
+        let (tell, told) = (Mutex::new(tell), Mutex::new(told));
+        let mut batch = TypedBatch::new(move |number: u32, _| {
+            match number {
+                5_000 => told.lock().unwrap().recv_timeout(common::PATIENCE).unwrap(),
+                9_999 => tell.lock().unwrap().send(()).unwrap(),
+                _ => {}
+            }
+            Ok::<(), Infallible>(())
+        });
+        for number in 0..JOBS {
+            let _ = batch.add(number);
+        }
+        let progress = pool.submit_batch(batch.into()).unwrap().wait().unwrap();
+        assert_eq!(progress.completed, JOBS as usize);
+    }
+}

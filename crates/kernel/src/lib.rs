@@ -80,6 +80,7 @@ mod record;
 mod report;
 mod runtime;
 mod shared;
+mod sharing;
 mod sim;
 mod slot;
 mod stock;
@@ -109,6 +110,7 @@ pub use runtime::{
     handle::{Handle, RuntimeId, WorkerState},
     strand_builder::{Made, StrandBuilder},
 };
+pub use sharing::Share;
 pub use sim::{Simulation, Stuck, TURN_COST, each_seed};
 pub use strand::{
     Strand, StrandId,

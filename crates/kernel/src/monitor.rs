@@ -53,6 +53,8 @@ struct Watched {
     /// The last window of one who has used up a quantum, and when it first saw that.
     spent_window: u64,
     favours_since: Nanos,
+    /// What it said about its deque.
+    sharing: u32,
 }
 
 fn timers_pause(fired: usize) -> Nanos {
@@ -67,7 +69,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     shared.vigil.watch(thread::current());
     let mut watched = vec![Watched::default(); shared.slots.len()];
     let look = (shared.config.quantum / 2).clamp(1, LOOK_MAX);
-    let anything_waits = || !shared.queues.all_empty();
+    let anything_waits = || shared.somebody_offers() || !shared.queues.all_but_deques_empty();
     let busy = || shared.is_busy();
     let mut awake = false;
     let mut turns = 0;
@@ -118,6 +120,7 @@ fn inspect(shared: &Shared, watched: &mut [Watched], now: Nanos) {
     let quantum = shared.config.quantum;
     for (worker, (slot, seen)) in shared.slots.iter().zip(watched).enumerate() {
         see_to_the_spent(shared, slot, seen, now);
+        slot.sharing.look(&mut seen.sharing);
         let window = slot.window.load(Relaxed);
         if seen.window != window {
             (seen.window, seen.since, seen.reported) = (window, now, false);

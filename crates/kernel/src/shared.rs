@@ -245,9 +245,15 @@ impl Shared {
         let queues = &self.queues;
         !queues.lines_are_empty()
             || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
-            || queues.stealers.iter().any(|deque| !deque.is_empty())
+            || self.somebody_offers()
             || (queues.inboxes.iter().zip(&self.slots))
                 .any(|(inbox, slot)| !inbox.is_empty() && slot.is_occupied())
+    }
+
+    /// Whether something waits on the deque of a worker that does not keep it.
+    pub(crate) fn somebody_offers(&self) -> bool {
+        let mut both = self.queues.stealers.iter().zip(&self.slots);
+        both.any(|(deque, slot)| !deque.is_empty() && !slot.sharing.is_kept())
     }
 
     /// In a simulated turn that has used time: when what it does now really happens.

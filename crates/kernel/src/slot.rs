@@ -2,6 +2,7 @@
 
 use crate::{
     metrics::Counters,
+    sharing::{Share, Sharing},
     sync::{
         Mutex,
         atomic::{
@@ -31,8 +32,8 @@ pub(crate) struct Slot {
     /// Raised when others have had their turns before those who have used up a quantum for long
     /// enough.
     pub(crate) owes_spent: AtomicBool,
-    /// What lies on its deque is meant for others.
-    pub(crate) offers: AtomicBool,
+    /// Whom what lies on its deque is meant for.
+    pub(crate) sharing: Sharing,
     /// Between the start and the end of a turn.
     in_turn: AtomicBool,
     paused: AtomicBool,
@@ -82,7 +83,7 @@ impl Slot {
     /// Begins a stretch of turns. Pairs with the monitor's nap: it sees that we work, or our turns
     /// see that it naps (rule 5 of the idle protocol).
     pub(crate) fn begin_work(&self) {
-        self.offers.store(false, Relaxed);
+        self.sharing.set(Share::Usual);
         self.in_turn.store(true, Relaxed);
         fence(SeqCst);
     }

@@ -17,6 +17,7 @@ use crate::{
     report::Report,
     runtime::handle::Handle,
     shared::{Place, Shared},
+    sharing::Share,
     strand::{Strand, StrandRef},
     sync::atomic::Ordering::Relaxed,
     worker::{self, Worker},
@@ -62,27 +63,29 @@ impl<'a> Turn<'a> {
         self.worker.near_len()
     }
 
-    /// Says whether what this worker leaves on its own deque is meant for others: then whoever has
-    /// nothing to do takes it at once. Else a few entries that were made a moment ago are left alone
-    /// for some microseconds, since they come cheaper as part of more, which pays where they are very
-    /// small. It counts until the worker says otherwise, or has nothing to do.
+    /// Says whom what this worker leaves on its own deque is meant for. It counts until the worker says
+    /// otherwise, or has nothing to do.
+    ///
+    /// What is [kept](Share::Kept) is so for as long as that is said again: where a worker has not said
+    /// it for about a quantum, it counts as stuck in something else, and others may take what waits
+    /// there. So say it with each piece of work.
     ///
     /// ```
-    /// use kernel::{Runtime, Turn};
+    /// use kernel::{Runtime, Share, Turn};
     ///
     /// let runtime = Runtime::new()?;
     /// runtime.submit(|turn: &mut Turn<'_>| {
-    ///     turn.offers(true);
+    ///     turn.share(Share::Eager);
     ///     turn.submit(|_| { /* large: better begun elsewhere than left until this turn ends */ });
     /// })?;
     /// runtime.shutdown();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn offers(&mut self, offers: bool) {
-        let slot = self.worker.slot();
-        if slot.offers.load(Relaxed) != offers {
-            slot.offers.store(offers, Relaxed);
+    pub fn share(&mut self, share: Share) {
+        // There is no monitor in a simulation, to see that a worker is stuck.
+        if !self.worker.shared.is_simulated() {
+            self.worker.slot().sharing.set(share);
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use common::{DISCIPLINES, Log, placements};
 use kernel::{
-    Discipline, Handle, Placement, Runtime, Simulation, Step, TURN_COST, Turn, WorkerId, each_seed,
+    Discipline, Handle, Placement, Runtime, Share, Simulation, Step, TURN_COST, Turn, WorkerId,
+    each_seed,
 };
 
 const QUANTUM: Duration = Duration::from_micros(10);
@@ -161,5 +162,22 @@ fn those_at_home_at_a_worker_whose_turn_does_not_end_go_on_beside_one_that_yield
                 assert!(turns.len() >= 50, "{discipline:?}: {} turns", turns.len());
             }
         });
+    }
+}
+
+/// A turn keeps what it leaves on its worker's deque, and then waits for it.
+#[test]
+fn what_a_worker_keeps_is_taken_by_another_while_it_is_stuck() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    for _ in 0..50 {
+        let mut stuck = runtime
+            .compute(|turn: &mut Turn<'_>| {
+                let (tell, told) = std::sync::mpsc::channel();
+                turn.share(Share::Kept);
+                turn.submit(move |_| tell.send(()).unwrap());
+                told.recv()
+            })
+            .unwrap();
+        assert_eq!(stuck.join(), Ok(Ok(())));
     }
 }

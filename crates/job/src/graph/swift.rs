@@ -6,7 +6,7 @@
 
 use std::{ops::Range, ptr::NonNull};
 
-use kernel::Turn;
+use kernel::{Share, Turn};
 
 use crate::{
     context::Context,
@@ -30,9 +30,6 @@ const PREFETCH_MAX: u32 = 4;
 /// So many ranges of ready jobs a worker keeps in hand.
 const HAND: usize = 32;
 
-/// So many tiny jobs a worker keeps in hand before it offers any.
-const TINY_HELD: u32 = 8;
-
 /// Nobody.
 const NONE: u32 = u32::MAX;
 
@@ -52,6 +49,8 @@ pub(super) unsafe fn run_all(
     let seat = shared.seat(turn.worker());
     let at_once = shared.settings.jobs_per_cycle_max;
     let mut hand = Hand::new(core, shared.workers_count, at_once - 1);
+    // SAFETY: jobs of ours have not ended, so their batch stays.
+    share(unsafe { core.as_ref() }.many(), turn);
     // Half of it, and half of the rest: so thieves find large pieces, and no more than one hand-out
     // waits behind the job that runs.
     while to - index > at_once {
@@ -71,6 +70,8 @@ pub(super) unsafe fn run_all(
             // SAFETY: they are ready, and ours.
             return unsafe { submit(core, index, to, turn) };
         }
+        // SAFETY: jobs of ours have not ended, so their batch stays.
+        share(unsafe { core.as_ref() }.many(), turn);
         shared.room.made_before_another();
     }
 }
@@ -100,17 +101,18 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
             // SAFETY: these are the edges of the job, and they name jobs of the batch.
             prefetch(unsafe { &*words.add(*edges.add(at as usize) as usize) });
         }
-        let verdict = if word.is_cancelled() || this.needs_care(many, index, shared) {
-            // SAFETY: it is ready, and ours.
-            unsafe { take_turn(core, index, shared, seat, turn) }
-        } else {
-            seat.job.set(JobId::ours(this.number, index).to_raw());
-            // SAFETY: as above.
-            let verdict =
-                unsafe { many.cells.at(index).turn(&mut Context::new(this, index, turn)) };
-            seat.job.set(0);
-            Some(verdict)
-        };
+        let verdict =
+            if word.is_cancelled() || many.times.is_timed(index) || this.needs_care(many, shared) {
+                // SAFETY: it is ready, and ours.
+                unsafe { take_turn(core, index, shared, seat, turn) }
+            } else {
+                seat.job.set(JobId::ours(this.number, index).to_raw());
+                // SAFETY: as above.
+                let verdict =
+                    unsafe { many.cells.at(index).turn(&mut Context::new(this, index, turn)) };
+                seat.job.set(0);
+                Some(verdict)
+            };
         let mut next = NONE;
         if verdict == Some(Verdict::Completed) {
             seat.completed.add(1);
@@ -171,9 +173,9 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
 /// oldest are offered to thieves, one per worker. Neighbours are kept as ranges. While a job runs no
 /// more than one hand-out is held, since nobody else can take that meanwhile.
 ///
-/// If jobs are [tiny](crate::graph::times::Times::are_tiny) a few more are held before any is offered:
-/// whoever fetches one of them, and the lines that it is about to write to, takes longer for that than
-/// to run it.
+/// If jobs are [tiny](crate::graph::times::Times::are_tiny) none is offered, and the worker keeps its
+/// deque to itself while it comes from one to the next: whoever fetches one of them, and the lines that
+/// it is about to write to, takes longer for that than to run it.
 struct Hand {
     core: NonNull<Core>,
     workers: usize,
@@ -230,11 +232,8 @@ impl Hand {
     #[inline(always)]
     fn offer(&mut self, many: &Many, turn: &mut Turn<'_>) {
         let (workers, max) = (self.workers, self.max);
-        let wanted = |held: u32, turn: &Turn<'_>| {
-            turn.near() < workers && (held > TINY_HELD || !many.times.are_tiny())
-        };
-        while self.oldest != self.end && (self.held > max || wanted(self.held, turn)) {
-            turn.offers(!many.times.are_tiny());
+        let tiny = share(many, turn);
+        while self.oldest != self.end && (self.held > max || !tiny && turn.near() < workers) {
             self.give(turn);
         }
     }
@@ -258,15 +257,20 @@ impl Hand {
     }
 }
 
+/// Says whom the worker's deque is for. True: for itself, since the jobs are tiny.
+#[inline(always)]
+pub(super) fn share(many: &Many, turn: &mut Turn<'_>) -> bool {
+    let tiny = many.times.are_tiny();
+    turn.share(if tiny { Share::Kept } else { Share::Eager });
+    tiny
+}
+
 impl Core {
-    /// Whether there is something unusual about a job's turn: it is timed, or has a chosen id, or
-    /// the batch was cancelled.
+    /// Whether there is something unusual about its jobs' turns: somebody listens, they have chosen ids,
+    /// or the batch was cancelled.
     #[inline(always)]
-    fn needs_care(&self, many: &Many, index: u32, shared: &Shared) -> bool {
-        many.times.is_timed(index)
-            || shared.events.is_listened()
-            || !many.ids.is_empty()
-            || self.cancelled.load(Relaxed)
+    pub(super) fn needs_care(&self, many: &Many, shared: &Shared) -> bool {
+        shared.events.is_listened() || !many.ids.is_empty() || self.cancelled.load(Relaxed)
     }
 }
 
@@ -303,7 +307,7 @@ fn now(turn: &Turn<'_>) -> u64 {
 }
 
 #[cold]
-fn tell_with_care(core: &Core, index: u32, turn: &mut Turn<'_>) {
+pub(super) fn tell_with_care(core: &Core, index: u32, turn: &mut Turn<'_>) {
     let mut doomed = Vec::new();
     tell(core, index, None, turn, &mut doomed);
     // SAFETY: they are ready, and ours.

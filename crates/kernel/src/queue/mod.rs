@@ -229,10 +229,14 @@ impl Queues {
 
     /// Whether nothing waits anywhere. Exact for whoever fences before.
     pub(crate) fn all_empty(&self) -> bool {
+        self.all_but_deques_empty() && self.stealers.iter().all(Stealer::is_empty)
+    }
+
+    /// The same without the workers' own deques.
+    pub(crate) fn all_but_deques_empty(&self) -> bool {
         self.lines_are_empty()
             && self.spent.as_ref().is_none_or(|spent| spent.is_empty())
             && self.inboxes.iter().all(|inbox| inbox.is_empty())
-            && self.stealers.iter().all(Stealer::is_empty)
     }
 
     /// Whether nobody waits in the global queue and the back lines.

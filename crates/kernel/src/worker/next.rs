@@ -286,7 +286,7 @@ impl Worker {
     ///
     /// A `patient` thief leaves a few entries alone once if their owner is just pushing or taking
     /// some: what was made a moment ago is still in the owner's cache and hands, and comes cheaper
-    /// as part of more. Not what its owner [offers](crate::Turn::offers).
+    /// as part of more. Not what its owner [offers](crate::Share::Eager). What it keeps nobody takes.
     pub(crate) fn steal(&self, patient: bool) -> Option<Entry> {
         self.opened_window(self.rob(patient))
     }
@@ -301,6 +301,7 @@ impl Worker {
             .filter(|v| *v != self.id)
             .find_map(|victim| {
                 if let Some(deque) = queues.stealers.get(victim)
+                    && !self.shared.slots[victim].sharing.is_kept()
                     && !(patient && self.leaves_alone(victim, deque))
                     && let Some(entry) = self.take_half(deque)
                 {
@@ -336,7 +337,7 @@ impl Worker {
         let pace = deque.pace();
         deque.len() < STEAL_MIN
             && self.pace.replace(pace) != pace
-            && !self.shared.slots[victim].offers.load(Relaxed)
+            && !self.shared.slots[victim].sharing.is_eager()
     }
 
     /// A batch was in nobody's queue for a moment; whoever looked then must be told.

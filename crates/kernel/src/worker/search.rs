@@ -80,7 +80,7 @@ impl Worker {
         self.slot().asked() != 0
             || !queues.lines_are_empty()
             || queues.spent.as_ref().is_some_and(|spent| !spent.is_empty())
-            || queues.stealers.iter().any(|deque| !deque.is_empty())
+            || self.shared.somebody_offers()
             || queues.inboxes.iter().enumerate().any(|(owner, inbox)| {
                 !inbox.is_empty() && (owner == self.id || self.shared.slots[owner].is_occupied())
             })
