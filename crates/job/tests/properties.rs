@@ -188,13 +188,18 @@ fn submit(world: &World, pool: &Pool, seen: &Arc<Vec<Seen>>, dice: &mut Dice) ->
     let mut batches = Vec::new();
     for (number, on_failure) in world.on_failure.iter().enumerate() {
         let mut batch = Batch::new().on_failure(*on_failure);
+        // Such a one has plain jobs only, where the plan allows it: else it changes nothing.
+        let by_levels = dice.below(2) == 0;
+        if by_levels {
+            batch = batch.by_levels();
+        }
         // Nodes have the type of their job: collected as what makes a handle of them.
         type Made = Box<dyn FnOnce(&BatchHandle) -> Box<dyn Handle>>;
         let mut nodes: Vec<Made> = Vec::new();
         for (index, plan) in world.plans.iter().enumerate().filter(|(_, p)| p.batch == number) {
             let id = |number: usize| JobId::new(number as u64);
             let before = plan.before.clone();
-            if plan.does == Does::Resumes || dice.below(6) == 0 {
+            if plan.does == Does::Resumes || !by_levels && dice.below(6) == 0 {
                 let mut job = job(index, plan.does, before, seen).id(id(index));
                 for before in &plan.before {
                     job = job.after_id(id(*before));

@@ -48,6 +48,9 @@ const ORDINARY: &[&str] = &[
     "transactions_90",
 ];
 
+/// For those who run graphs level by level.
+const LEVELS: &[&str] = &["levels_0", "levels_1us"];
+
 const PEERS: &[Peer] = &[
     Peer { name: "rayon", workloads: GRAPHS, run: rayon_graph::scope },
     Peer { name: "rayon-join", workloads: GRAPHS, run: rayon_graph::join },
@@ -56,6 +59,8 @@ const PEERS: &[Peer] = &[
     Peer { name: "petgraph", workloads: ORDINARY, run: petgraphs::counters },
     #[cfg(feature = "dags")]
     Peer { name: "petgraph-levels", workloads: ORDINARY, run: petgraphs::levels },
+    #[cfg(feature = "dags")]
+    Peer { name: "petgraph-levels", workloads: LEVELS, run: petgraphs::levels },
     #[cfg(feature = "dags")]
     Peer { name: "dag_exec", workloads: ORDINARY, run: central::run },
     #[cfg(feature = "dags")]

@@ -18,11 +18,15 @@ fn pool(args: &Args, policy: Policy) -> Pool {
 }
 
 /// Runs graphs under work stealing.
-pub(crate) struct Graph(Pool);
+pub(crate) struct Graph {
+    pool: Pool,
+    by_levels: bool,
+}
 
 impl Graph {
     pub(crate) fn new(args: &Args) -> Graph {
-        Graph(pool(args, Policy::WorkStealing))
+        let by_levels = args.workload.starts_with("levels");
+        Graph { pool: pool(args, Policy::WorkStealing), by_levels }
     }
 }
 
@@ -31,7 +35,11 @@ impl Graphs for Graph {
 
     fn build<W: Work>(&self, work: &'static W) -> (Shape, &'static W) {
         let shape = Shape::from_predecessors(work.nodes() as usize, |node| work.predecessors(node));
-        (shape.expect("it has no cycle"), work)
+        let shape = shape.expect("it has no cycle");
+        if self.by_levels {
+            shape.find_levels();
+        }
+        (shape, work)
     }
 
     fn run<W: Work>(&self, (shape, work): &mut (Shape, &'static W)) {
@@ -40,7 +48,8 @@ impl Graphs for Graph {
             work.run(cx.index());
             Ok::<(), Infallible>(())
         });
-        self.0.submit_batch(batch).expect("there is room").wait().expect("this is no worker");
+        let batch = if self.by_levels { batch.by_levels() } else { batch };
+        self.pool.submit_batch(batch).expect("there is room").wait().expect("this is no worker");
     }
 }
 

@@ -1,9 +1,11 @@
 //! How the dependencies of a batch are laid out, and whether they make sense.
 
+use std::sync::OnceLock;
+
 use crate::{
     batch::DEPENDENCIES_MAX,
     error::Error,
-    graph::{blocks::BLOCK, word::Word},
+    graph::{blocks::BLOCK, levels::Levels, word::Word},
     id::JobId,
 };
 
@@ -19,9 +21,16 @@ pub(crate) struct Layout {
     pub(crate) ends: Box<[u32]>,
     /// Jobs without predecessors, as ranges.
     pub(crate) roots: Vec<(u32, u32)>,
+    /// All jobs by level, once somebody has asked.
+    levels: OnceLock<Levels>,
 }
 
 impl Layout {
+    /// Its jobs by level, found out when it is asked for the first time.
+    pub(crate) fn levels(&self) -> &Levels {
+        self.levels.get_or_init(|| Levels::of(self))
+    }
+
     /// The words of jobs that wait like this.
     pub(crate) fn words(&self) -> Vec<Word> {
         if self.waits_for.is_empty() {
@@ -139,6 +148,7 @@ impl Layout {
             waits_for: waits_for.into_boxed_slice(),
             starts: starts.into_boxed_slice(),
             roots,
+            levels: OnceLock::new(),
         }
     }
 
@@ -151,6 +161,7 @@ impl Layout {
             waits_for: Box::default(),
             ends: (0..jobs).step_by(BLOCK).map(|from| (jobs - from).min(BLOCK) as u32).collect(),
             roots: if jobs > 0 { vec![(0, jobs as u32)] } else { Vec::new() },
+            levels: OnceLock::new(),
         }
     }
 }

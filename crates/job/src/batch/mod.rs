@@ -76,6 +76,7 @@ pub struct Batch {
     /// What failed in other batches does not count.
     pub(crate) forgiving: bool,
     pub(crate) timed: bool,
+    pub(crate) by_levels: bool,
     pub(crate) some_resumable: bool,
     pub(crate) layout: Option<Arc<Layout>>,
 }
@@ -153,6 +154,7 @@ impl Batch {
             on_failure: OnFailure::default(),
             forgiving: false,
             timed: false,
+            by_levels: false,
             some_resumable: false,
             layout: None,
         }
@@ -241,6 +243,38 @@ impl Batch {
         self
     }
 
+    /// Runs it level by level: first the jobs that wait for nobody, then those that wait only for
+    /// these, and so on, and nobody starts with a level before all jobs of the one before have ended.
+    /// For very many very small jobs this costs a fraction of counting who waits for whom. It is wrong
+    /// where jobs take long or wait for each other by other means: a single one keeps all later levels
+    /// waiting, also those that do not depend on it.
+    ///
+    /// It is a hint. Other policies than [`WorkStealing`](crate::Policy::WorkStealing) have an order of
+    /// their own; there, in a simulation, and for batches that depend on others or have resumable jobs,
+    /// it changes nothing.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use job::{Context, Pool, Shape};
+    ///
+    /// // A thousand columns; each cell waits for three of the row above.
+    /// let above = |cell: u32| [999, 1_000, 1_001].map(|back| cell.saturating_sub(back));
+    /// let before: Vec<[u32; 3]> = (0..100_000).map(above).collect();
+    /// let shape = Shape::from_predecessors(100_000, |cell| match cell {
+    ///     0..1_001 => &[],
+    ///     _ => &before[cell as usize],
+    /// })?;
+    /// let pool = Pool::new()?;
+    /// let step = |(), cx: &mut Context<'_, '_>| Ok::<u32, Infallible>(cx.index());
+    /// let batch = shape.batch(vec![(); shape.len()], step).by_levels();
+    /// pool.submit_batch(batch)?.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn by_levels(mut self) -> Batch {
+        self.by_levels = true;
+        self
+    }
+
     /// How many jobs it has.
     #[inline]
     pub fn len(&self) -> usize {
@@ -258,9 +292,18 @@ impl Batch {
     /// # Errors
     /// If jobs wait for each other, an id is there twice, or the batch is too large.
     pub fn seal(&mut self) -> Result<(), Error> {
-        if self.layout.is_some() {
-            return Ok(());
+        if self.layout.is_none() {
+            self.lay_out()?;
         }
+        if let Some(layout) = &self.layout
+            && self.by_levels
+        {
+            layout.levels();
+        }
+        Ok(())
+    }
+
+    fn lay_out(&mut self) -> Result<(), Error> {
         self.resolve_own()?;
         let (jobs, dependencies) = (self.len(), self.edges.len() + self.open.len());
         if jobs > BATCH_MAX {

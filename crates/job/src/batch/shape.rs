@@ -88,6 +88,12 @@ impl Shape {
         self.len() == 0
     }
 
+    /// Finds out now which jobs are of which level, for batches of it that run
+    /// [level by level](Batch::by_levels). It is done with the first of them otherwise.
+    pub fn find_levels(&self) {
+        self.0.levels();
+    }
+
     /// A batch of this shape, with a payload for each job, in their order.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use kernel::Turn;
 
 use crate::{
     about::Kept,
-    batch::OnFailure,
+    batch::{OnFailure, layout::Layout},
     event::Event,
     graph::{
         Core,
@@ -47,6 +47,13 @@ pub(crate) fn start(
         unsafe { lane.add(core, index) };
     }
     lane.flush();
+}
+
+/// Puts the first level of a new batch in line.
+pub(crate) fn start_by_levels(core: &Arc<Core>, layout: &Layout, submission: &mut Submission<'_>) {
+    let first = layout.levels().first();
+    // SAFETY: nobody else knows of them yet.
+    submission.submit(unsafe { Ready::new(Core::pointer(core), first.start, first.end) });
 }
 
 /// Puts a job in line that was submitted alone, at the place that is due to what is said about it.
@@ -337,6 +344,9 @@ unsafe fn release(
 ) -> Option<u32> {
     // SAFETY: the next successor has not ended, so the batch stays.
     let this = unsafe { core.as_ref() };
+    if this.runs_by_levels() {
+        return None; // they are released by the end of this level
+    }
     let inline = shared.settings.inline && line.turn();
     let mut first = None;
     let mut lane = Lane::new(core, shared, line);
@@ -373,7 +383,7 @@ unsafe fn doom_successors(
     for at in edges {
         let successor = this.edges()[at as usize];
         this.poison(successor, Some(fate));
-        if this.word(successor).release() != Duty::Nothing {
+        if !this.runs_by_levels() && this.word(successor).release() != Duty::Nothing {
             let fate = this.take_fate(successor);
             doomed.push(Doomed { core, index: successor, fate });
         }

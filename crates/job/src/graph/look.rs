@@ -39,12 +39,15 @@ impl Core {
         let word = self.word(index);
         match word.count() {
             0 => true,
-            // The last predecessor is not taken off: has it ended?
-            1 if !word.is_exact() => (0..self.len() as u32).all(|before| {
-                let edges = self.successors(before);
-                let waits = self.edges()[edges.start as usize..edges.end as usize].contains(&index);
-                !waits || self.word(before).is_done()
-            }),
+            // The last predecessor is not taken off, nor any where nobody counts: have they ended?
+            count if self.runs_by_levels() || count == 1 && !word.is_exact() => {
+                (0..self.len() as u32).all(|before| {
+                    let edges = self.successors(before);
+                    let waits =
+                        self.edges()[edges.start as usize..edges.end as usize].contains(&index);
+                    !waits || self.word(before).is_done()
+                })
+            }
             _ => false,
         }
     }

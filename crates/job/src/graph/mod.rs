@@ -39,6 +39,7 @@ pub(crate) mod blocks;
 pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod end;
+pub(crate) mod levels;
 pub(crate) mod line;
 pub(crate) mod look;
 mod ready;
@@ -62,6 +63,7 @@ use crate::{
         blocks::Blocks,
         cell::Cell,
         cells::{At, Cells},
+        levels::Ladder,
         times::{Moments, Noted, Times, Timings},
         word::Word,
     },
@@ -89,6 +91,8 @@ pub(crate) struct Parts {
     pub(crate) times: Times,
     /// Whether anybody can ask for the end of one of its jobs.
     pub(crate) watched: bool,
+    /// Whether its jobs run level by level.
+    pub(crate) by_levels: bool,
 }
 
 pub(crate) struct Core {
@@ -130,6 +134,8 @@ struct Many {
     on_failure: OnFailure,
     forgiving: bool,
     watched: bool,
+    /// How far it has come, if it runs level by level.
+    ladder: Option<Ladder>,
 }
 
 // SAFETY: cells are touched by whoever has the job to itself (rule 1), and after its end only
@@ -153,11 +159,13 @@ impl Core {
             forgiving,
             times,
             watched,
+            by_levels,
         } = parts;
         let many = Many {
             ticket,
             words,
             blocks: Blocks::new(&layout.ends),
+            ladder: by_levels.then(|| layout.levels().ladder()).flatten(),
             layout,
             cells,
             some_resumable,
@@ -406,7 +414,9 @@ impl Core {
     #[inline(always)]
     unsafe fn end_in_block(core: NonNull<Core>, index: u32) {
         // SAFETY: the last job to end is the one that comes to `finish`, so the batch stays.
-        let last = unsafe { core.as_ref() }.batch().is_none_or(|many| many.blocks.end(index));
+        let this = unsafe { core.as_ref() };
+        // By levels, the end of the last one is the end of the batch.
+        let last = this.batch().is_none_or(|many| many.ladder.is_none() && many.blocks.end(index));
         if last {
             // SAFETY: all have ended.
             unsafe { Core::finish(core) };

@@ -13,6 +13,7 @@ use crate::{
         Core,
         cell::{Fate, Verdict},
         end::{self, Doomed, after_turn},
+        levels,
         line::Closed,
         swift,
         turn::take_turn,
@@ -46,7 +47,13 @@ impl Ready {
         // SAFETY: a job of it in this turn has not ended.
         if shared.settings.inline && unsafe { core.as_ref().runs_swiftly() } {
             // SAFETY: they are ready, and ours.
-            unsafe { swift::run_all(core, from..to, shared, turn) };
+            unsafe {
+                if core.as_ref().runs_by_levels() {
+                    levels::run(core, from..to, shared, turn);
+                } else {
+                    swift::run_all(core, from..to, shared, turn);
+                }
+            }
             return shared.room.made();
         }
         let at_once = shared.settings.jobs_per_cycle_max;
@@ -81,7 +88,13 @@ impl Drop for Ready {
         // long as the runtime, whose queues or handle we come from.
         let shared: &Shared = unsafe { &*self.core.as_ref().shared.as_ptr() };
         // SAFETY: they are ready, and ours.
-        unsafe { end::end_doomed((self.from..self.to).map(stopped).collect(), &mut Closed) };
+        unsafe {
+            if self.core.as_ref().runs_by_levels() {
+                levels::stop(self.core, self.from..self.to);
+            } else {
+                end::end_doomed((self.from..self.to).map(stopped).collect(), &mut Closed);
+            }
+        }
         shared.room.made();
         shared.close_if_over();
     }

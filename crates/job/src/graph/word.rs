@@ -121,6 +121,12 @@ impl Word {
         self.0.load(Relaxed) & CANCELLED != 0
     }
 
+    /// Whether it was asked not to run, or a predecessor failed. For whoever is about to run it.
+    #[inline(always)]
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.0.load(Relaxed) & (CANCELLED | POISONED) != 0
+    }
+
     /// Its outcome stands. True: there are watchers to be told.
     #[inline(always)]
     #[must_use = "watchers that are not told wait for ever"]

@@ -267,6 +267,7 @@ impl Pool {
             deadlines,
             on_failure,
             timed,
+            by_levels,
             layout,
             ..
         } = batch;
@@ -286,6 +287,7 @@ impl Pool {
             on_failure,
             forgiving,
             watched: ticket != UNNAMED,
+            by_levels: by_levels && !some_resumable && guarded.is_empty() && shared.settings.inline,
         };
         let core = Core::new(parts, number, shared);
         if !core.chosen().is_empty() {
@@ -295,6 +297,11 @@ impl Pool {
         if core.len() == 0 {
             // SAFETY: it has no jobs.
             unsafe { Core::finish(Core::pointer(&core)) };
+            return core;
+        }
+        if core.runs_by_levels() {
+            let mut submission = Submission { handle: &self.handle, now };
+            end::start_by_levels(&core, &shape, &mut submission);
             return core;
         }
         let (free, doomed) = self.watch(&core, needs, &guarded);

@@ -66,6 +66,8 @@ const PLANS: &[Plan] = &[
         target: |_, _| Target { against: RAYON, ..AHEAD },
         ..job("fan_out_in", &["fan_out_in"], 50_000)
     },
+    job("levels_0", &["levels_0"], 20_000),
+    working("levels_1us", &["levels_1us"], 20_000),
     job("priority", &["priority"], 200_000),
     working("transactions_0", &["transactions_0"], 10_000),
     working("transactions_10", &["transactions_10"], 10_000),
