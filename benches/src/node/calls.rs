@@ -1,15 +1,13 @@
 //! `eth_call`s per second, and how long each takes.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use super::{
     CONNECTIONS, Kind, Sending,
-    http::{self, Connection},
+    clients::{self, Requests},
     load::Load,
     server::{Server, Who},
+    throughput::own_cpu,
 };
 use crate::{Args, Line, report::percentile};
 
@@ -25,57 +23,26 @@ pub(super) fn calls(args: &Args, who: Who, loaded: bool) -> Result<Vec<Line>, St
     let mut load = Load::new(who, &server, sending)?;
     // Enough that writers do not run out of it.
     let writes = if loaded { load.requests(length.as_millis() as u64 * 10)? } else { Vec::new() };
-    let (stop, address) = (&AtomicBool::new(false), server.address);
-    let load = &load;
-    let (mut times, written) = std::thread::scope(|scope| {
-        let callers: Vec<_> = (0..CONNECTIONS)
-            .map(|index| {
-                scope.spawn(move || {
-                    let mut connection = Connection::open(address)?;
-                    let request = load.balance_call(index);
-                    let mut times = Vec::new();
-                    while !stop.load(Relaxed) {
-                        let start = Instant::now();
-                        http::check(connection.ask(&request)?)?;
-                        times.push(start.elapsed().as_secs_f64() * 1e3);
-                    }
-                    Ok::<Vec<f64>, String>(times)
-                })
-            })
-            .collect();
-        let writes = &writes;
-        let writers: Vec<_> = (0..WRITERS * usize::from(loaded))
-            .map(|index| {
-                scope.spawn(move || {
-                    let mut connection = Connection::open(address)?;
-                    let mut written = 0u64;
-                    for request in writes.iter().skip(index).step_by(WRITERS).flatten() {
-                        if stop.load(Relaxed) {
-                            break;
-                        }
-                        http::check(connection.ask(request)?)?;
-                        written += 1;
-                    }
-                    Ok::<u64, String>(written)
-                })
-            })
-            .collect();
-        std::thread::sleep(length);
-        stop.store(true, Relaxed);
-        let mut times = Vec::new();
-        for caller in callers {
-            times.extend(caller.join().expect("a caller does not panic")?);
-        }
-        let mut written = 0;
-        for writer in writers {
-            written += writer.join().expect("a writer does not panic")?;
-        }
-        Ok::<_, String>((times, written))
-    })?;
+    let calls: Vec<_> = (0..CONNECTIONS).map(|index| load.balance_call(index)).collect();
+    let (before, own_before, start) = (server.cpu(), own_cpu(), Instant::now());
+    let in_time = |_: &&[u8]| start.elapsed() < length;
+    let callers = calls
+        .iter()
+        .map(|call| -> Requests<'_> { Box::new(std::iter::repeat(&**call).take_while(in_time)) });
+    let writers = (0..WRITERS * usize::from(loaded)).map(|index| -> Requests<'_> {
+        let mine = writes.iter().skip(index).step_by(WRITERS).flatten();
+        Box::new(mine.map(|request| &**request).take_while(in_time))
+    });
+    let mut times = clients::ask_all(server.address, callers.chain(writers).collect())?;
+    let written = times.split_off(CONNECTIONS).iter().map(Vec::len).sum::<usize>();
+    let mut times = times.concat();
     let seconds = length.as_secs_f64();
+    let (server, own) = ((server.cpu() - before) / seconds, (own_cpu() - own_before) / seconds);
     let line = |row: &str, unit, value| {
         let line = Line::new(&format!("{}{row}", args.workload), who.name(), unit, value);
         line.with("writes_per_second", written as f64 / seconds)
+            .with("generator_cores", own)
+            .with("server_cores", server)
     };
     Ok(vec![
         line("", "calls/s", times.len() as f64 / seconds),

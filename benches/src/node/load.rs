@@ -82,7 +82,7 @@ impl Load {
             let path = &self.chains[chain].path;
             for bodies in all.chunks(BATCH) {
                 let request = http::prepare(path, &format!("[{}]", bodies.join(",")));
-                http::check(connection.ask(&request)?)?;
+                http::check(&connection.ask(&request)?)?;
             }
         }
         self.wait(connection)
@@ -240,10 +240,10 @@ impl Load {
             let (mut last, mut changed) = (Vec::new(), start);
             loop {
                 let answer = connection.ask(&request)?;
-                if answer != last {
+                if *answer != last {
                     (last, changed) = (answer.to_vec(), std::time::Instant::now());
                 }
-                let list: Vec<serde_json::Value> = serde_json::from_slice(answer)
+                let list: Vec<serde_json::Value> = serde_json::from_slice(&answer)
                     .map_err(|why| format!("no list of nonces: {why}"))?;
                 let there = |(value, want): (&serde_json::Value, &u64)| {
                     quantity(value["result"].as_str().unwrap_or_default())
@@ -301,8 +301,9 @@ pub(super) fn ask(
 ) -> Result<String, String> {
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[{params}]}}"#);
     let answer = connection.ask(&http::prepare(path, &body))?;
-    http::check(answer)?;
-    let value: serde_json::Value = serde_json::from_slice(answer).map_err(|why| why.to_string())?;
+    http::check(&answer)?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&answer).map_err(|why| why.to_string())?;
     Ok(value["result"].as_str().unwrap_or_default().to_owned())
 }
 

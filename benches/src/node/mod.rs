@@ -6,6 +6,7 @@
 //! answers. The clock stops when every sender's nonce says that its last transaction is in a block.
 
 mod calls;
+mod clients;
 mod dashboard;
 mod http;
 mod load;

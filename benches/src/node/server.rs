@@ -104,7 +104,7 @@ impl Server {
         let start = Instant::now();
         loop {
             if let Ok(mut connection) = Connection::open(self.address)
-                && connection.ask(&request).is_ok_and(|answer| http::check(answer).is_ok())
+                && connection.ask(&request).is_ok_and(|answer| http::check(&answer).is_ok())
             {
                 return Ok(());
             }

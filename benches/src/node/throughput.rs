@@ -12,37 +12,28 @@ use alloy_primitives::B256;
 
 use super::{
     CONNECTIONS, Kind, Sending,
+    clients::{self, Requests},
     http::{self, Connection, Prepared},
     load::Load,
     server::{Server, Who},
 };
 use crate::{Args, Line, report::median};
 
-/// Sends everything, each connection the transactions of its senders, and gives the seconds until
-/// all is acknowledged.
+/// Sends everything, each connection the transactions of its senders, and returns when all is
+/// acknowledged.
 pub(super) fn send_all(
     address: std::net::SocketAddr,
     lists: &[Vec<Prepared>],
 ) -> Result<(), String> {
-    std::thread::scope(|scope| {
-        let running: Vec<_> = (0..CONNECTIONS)
-            .map(|index| {
-                scope.spawn(move || {
-                    let mut connection = Connection::open(address)?;
-                    let mine: Vec<&Vec<Prepared>> =
-                        lists.iter().skip(index).step_by(CONNECTIONS).collect();
-                    let longest = mine.iter().map(|list| list.len()).max().unwrap_or(0);
-                    for at in 0..longest {
-                        for request in mine.iter().filter_map(|list| list.get(at)) {
-                            http::check(connection.ask(request)?)?;
-                        }
-                    }
-                    Ok::<(), String>(())
-                })
-            })
-            .collect();
-        running.into_iter().try_for_each(|one| one.join().expect("a generator does not panic"))
-    })
+    let client = |index| -> Requests<'_> {
+        let mine: Vec<&Vec<Prepared>> = lists.iter().skip(index).step_by(CONNECTIONS).collect();
+        let longest = mine.iter().map(|list| list.len()).max().unwrap_or(0);
+        Box::new((0..longest).flat_map(move |at| {
+            let all: Vec<&[u8]> = mine.iter().filter_map(|list| Some(&**list.get(at)?)).collect();
+            all
+        }))
+    };
+    clients::ask_all(address, (0..CONNECTIONS).map(client).collect()).map(drop)
 }
 
 /// Accepted and committed transactions per second.
