@@ -9,8 +9,8 @@
 //! So it is for the transactions of a batch, and for those that take long to recover. Where one that
 //! comes alone goes is in `alone.rs`.
 //!
-//! Nearly all of a transaction's cost is the recovery of its sender. What else there is, the hand
-//! to a worker, the pool's lock, the wakes of shard and committer, is paid for once by as many as
+//! Most of a transaction's cost is the recovery of its sender, which is less for several of one sender
+//! together (`recover_together`). What else there is, the hand to a worker, the pool's lock, the wakes of shard and committer, is paid for once by as many as
 //! are in line together, whether they came in one batch or by many connections. A request waits
 //! once: until its transaction is durable or refused.
 //!
@@ -32,7 +32,10 @@ use std::{
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, TxKind};
-use shard::{shards::SubmitError, transaction::SharedTransaction};
+use shard::{
+    shards::SubmitError,
+    transaction::{SharedTransaction, Unrecovered, recover_together},
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::{
@@ -222,7 +225,7 @@ impl Drop for Job {
 
 /// Finds out who sent them, and puts them into the pools.
 fn accept(context: &Context, group: Vec<Sent>) {
-    let mut all = Vec::with_capacity(group.len());
+    let mut read = Vec::with_capacity(group.len());
     // Given back together, when the transactions are not in line any more but in pools.
     let mut permits: Option<OwnedSemaphorePermit> = None;
     for Sent { shard, encoded, told, permit } in group {
@@ -230,9 +233,16 @@ fn accept(context: &Context, group: Vec<Sent>) {
             Some(permits) => permits.merge(permit),
             None => permits = Some(permit),
         }
-        let recovered = catch(|| recover(context, shard, encoded));
-        match recovered.unwrap_or_else(|| Err(panicked())) {
-            Ok((shard, transaction)) => all.push(Known { shard, transaction, told }),
+        match catch(|| read_one(context, shard, encoded)).unwrap_or_else(|| Err(panicked())) {
+            Ok((shard, unrecovered)) => read.push((shard, unrecovered, told)),
+            Err(why) => drop(told.send(Err(why))),
+        }
+    }
+    let _ = catch(|| recover_together(read.iter_mut().map(|(_, unrecovered, _)| unrecovered)));
+    let mut all = Vec::with_capacity(read.len());
+    for (shard, unrecovered, told) in read {
+        match catch(|| recover(unrecovered)).unwrap_or_else(|| Err(panicked())) {
+            Ok(transaction) => all.push(Known { shard, transaction, told }),
             Err(why) => drop(told.send(Err(why))),
         }
     }
@@ -265,23 +275,25 @@ fn panicked() -> RpcError {
     RpcError::internal(&"a worker has panicked")
 }
 
-fn recover(
+/// Reads a transaction, and finds out where it is to go.
+fn read_one(
     context: &Context,
     shard: Option<Address>,
     encoded: Bytes,
-) -> Result<(Address, SharedTransaction), RpcError> {
+) -> Result<(Address, Unrecovered), RpcError> {
     let unrecovered = decode(context, encoded)?;
-    let shard = match (shard, unrecovered.envelope().kind()) {
-        (Some(shard), _) | (None, TxKind::Call(shard)) => shard,
-        (None, TxKind::Create) => {
-            return Err(RpcError::invalid(
-                "a contract creation has no recipient that names its shard: send it to \
-                 /shard/<address>, or with shard_sendRawTransaction and the address first",
-            ));
-        }
-    };
+    match (shard, unrecovered.envelope().kind()) {
+        (Some(shard), _) | (None, TxKind::Call(shard)) => Ok((shard, unrecovered)),
+        (None, TxKind::Create) => Err(RpcError::invalid(
+            "a contract creation has no recipient that names its shard: send it to \
+             /shard/<address>, or with shard_sendRawTransaction and the address first",
+        )),
+    }
+}
+
+fn recover(unrecovered: Unrecovered) -> Result<SharedTransaction, RpcError> {
     let transaction = unrecovered.recover().map_err(|why| RpcError::server(why.to_string()))?;
-    Ok((shard, transaction.into()))
+    Ok(transaction.into())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::{mem, sync::Arc};
 use alloy_primitives::{Address, B256, Bytes};
 use tokio::sync::oneshot;
 
-use super::{Known, enter, heard, recover};
+use super::{Known, enter, heard, read_one, recover};
 use crate::{context::Context, rpc::error::RpcError};
 
 /// Those that are longer are for the workers.
@@ -51,7 +51,8 @@ pub(super) async fn send(
     shard: Option<Address>,
     encoded: Bytes,
 ) -> Result<B256, RpcError> {
-    let (shard, transaction) = recover(context, shard, encoded)?;
+    let (shard, unrecovered) = read_one(context, shard, encoded)?;
+    let transaction = recover(unrecovered)?;
     let (told, hear) = oneshot::channel();
     if let Some(leader) = put(context, Known { shard, transaction, told }) {
         tokio::task::yield_now().await;

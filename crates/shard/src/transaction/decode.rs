@@ -4,7 +4,7 @@ use std::fmt;
 
 use alloy_consensus::TxEnvelope;
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes};
 
 /// The type byte of blob transactions, EIP-4844.
 const BLOB: u8 = 3;
@@ -17,6 +17,8 @@ const LEGACY: u8 = 0x80;
 pub struct Unrecovered {
     pub(super) envelope: TxEnvelope,
     pub(super) encoded: Bytes,
+    /// Who sent it, if that was found out together with others.
+    pub(super) sender: Option<Address>,
 }
 
 impl Unrecovered {
@@ -53,7 +55,7 @@ impl Unrecovered {
         if envelope.encoded_2718() != encoded[..] {
             return Err(Malformed::NotCanonical);
         }
-        Ok(Unrecovered { envelope, encoded })
+        Ok(Unrecovered { envelope, encoded, sender: None })
     }
 
     /// As Ethereum has it.

@@ -25,7 +25,7 @@ use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
 pub use compact::Corrupt;
 pub use decode::{Malformed, Unrecovered};
 pub use evm::tx_env;
-pub use recover::{Recovered, recover_all};
+pub use recover::{Recovered, recover_all, recover_together};
 
 /// A transaction that was decoded, and whose sender was recovered: once, at admission.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,18 +1,27 @@
 //! Who has signed a transaction, and how are many asked at once?
 
+mod together;
+
 use alloy_consensus::{
     Transaction as _, TxEnvelope,
-    crypto::{SECP256K1N_HALF, secp256k1::recover_signer},
+    crypto::{
+        SECP256K1N_HALF,
+        secp256k1::{public_key_to_address, recover_signer},
+    },
     transaction::SignerRecoverable,
 };
 use alloy_primitives::Address;
 use kernel::{Handle, JoinError, ScheduleError};
 
 use super::{Malformed, Transaction, Unrecovered};
+use together::{Signed, have_signer};
+
+/// With fewer there is nothing to be saved.
+const TOGETHER_MIN: usize = 6;
 
 /// Signatures that one job recovers: enough that handing it over costs nothing beside them, few
 /// enough that it is done within a quantum.
-const PER_JOB_MAX: usize = 8;
+const PER_JOB_MAX: usize = 16;
 
 /// What came of each transaction of a batch, in its order.
 pub type Recovered = Vec<Result<Transaction, Malformed>>;
@@ -26,8 +35,31 @@ impl Unrecovered {
         if self.envelope.signature().s() > SECP256K1N_HALF {
             return Err(Malformed::HighS);
         }
-        let sender = self.envelope.recover_signer().map_err(|_| Malformed::Signature)?;
+        let recover = || self.envelope.recover_signer().map_err(|_| Malformed::Signature);
+        let sender = self.sender.map_or_else(recover, Ok)?;
         Ok(Transaction::from_parts(self.envelope, self.encoded, sender, true))
+    }
+}
+
+/// Finds out who has sent these, where somebody has sent several one after the other: their nonces say
+/// who may have. That takes half as long as to recover the sender of each, which is what
+/// [`recover`](Unrecovered::recover) does with all others.
+pub fn recover_together<'a>(batch: impl IntoIterator<Item = &'a mut Unrecovered>) {
+    let mut batch: Vec<&mut Unrecovered> = batch.into_iter().collect();
+    let follows = |a: &&mut Unrecovered, b: &&mut Unrecovered| {
+        a.envelope.nonce().checked_add(1) == Some(b.envelope.nonce())
+    };
+    for run in batch.chunk_by_mut(follows).filter(|run| run.len() >= TOGETHER_MIN) {
+        let signed = |one: &&mut Unrecovered| Signed {
+            signature: *one.envelope.signature(),
+            hash: one.envelope.signature_hash(),
+        };
+        let all: Vec<Signed> = run.iter().map(signed).collect();
+        let Some(signer) = all[0].signer() else { continue };
+        if have_signer(&signer, &all[1..]) {
+            let sender = public_key_to_address(signer);
+            run.iter_mut().for_each(|one| one.sender = Some(sender));
+        }
     }
 }
 
@@ -55,11 +87,11 @@ pub fn recover_all(
     let mut jobs = Vec::with_capacity(count.div_ceil(per_job));
     let mut batch = batch.into_iter();
     while batch.len() > 0 {
-        let part: Vec<Unrecovered> = batch.by_ref().take(per_job).collect();
-        jobs.push(
-            handle
-                .compute(move |_| part.into_iter().map(Unrecovered::recover).collect::<Vec<_>>())?,
-        );
+        let mut part: Vec<Unrecovered> = batch.by_ref().take(per_job).collect();
+        jobs.push(handle.compute(move |_| {
+            recover_together(&mut part);
+            part.into_iter().map(Unrecovered::recover).collect::<Vec<_>>()
+        })?);
     }
     Ok(async move {
         let mut recovered = Vec::with_capacity(count);
