@@ -49,6 +49,7 @@ const ORDINARY: &[&str] = &[
 ];
 
 /// For those who run graphs level by level.
+#[cfg(feature = "dags")]
 const LEVELS: &[&str] = &["levels_0", "levels_1us"];
 
 const PEERS: &[Peer] = &[
