@@ -398,6 +398,30 @@ impl<'a> Searching<'a> {
         anywhere: impl Fn() -> bool,
         sleeps: impl FnOnce(),
     ) -> Parked<'a> {
+        let top = |sleepers: &Sleepers| sleepers.stack.len();
+        self.park_at(top, worker, anything, anywhere, sleeps)
+    }
+
+    /// As `park`, for one who may not take from the lines, since it is in a turn: below all others. On top
+    /// of one who may it would be called for what waits in a line, again and again, and the other never.
+    pub(crate) fn park_in_turn(
+        self,
+        worker: usize,
+        anything: impl Fn() -> bool,
+        anywhere: impl Fn() -> bool,
+        sleeps: impl FnOnce(),
+    ) -> Parked<'a> {
+        self.park_at(|_| 0, worker, anything, anywhere, sleeps)
+    }
+
+    fn park_at(
+        self,
+        place: impl FnOnce(&Sleepers) -> usize,
+        worker: usize,
+        anything: impl Fn() -> bool,
+        anywhere: impl Fn() -> bool,
+        sleeps: impl FnOnce(),
+    ) -> Parked<'a> {
         let idle = self.0;
         {
             let mut sleepers = idle.sleepers.lock();
@@ -405,7 +429,8 @@ impl<'a> Searching<'a> {
                 idle.word.fetch_sub(SEARCHING, Relaxed);
                 return Parked::Closed;
             }
-            sleepers.stack.push((worker, thread::current()));
+            let place = place(&sleepers);
+            sleepers.stack.insert(place, (worker, thread::current()));
             idle.word.fetch_add(PARKED.wrapping_sub(SEARCHING), Relaxed);
         }
         fence(SeqCst);
@@ -452,6 +477,45 @@ impl Idle {
         } else {
             Parked::Search(Searching(self))
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use super::*;
+
+    /// Who parked last would be called first. But one who waits inside of a turn may not take from the lines,
+    /// and whoever may would never be called.
+    #[test]
+    fn call_goes_to_one_who_may_take_all_though_another_parked_later_in_its_turn() {
+        let idle = Idle::new(2);
+        thread::scope(|scope| {
+            let (tell, came_out) = mpsc::channel();
+            for worker in 0..2 {
+                let (idle, tell) = (&idle, tell.clone());
+                scope.spawn(move || {
+                    let (searching, never) = (idle.search(), || false);
+                    let parked = match worker {
+                        0 => searching.park(0, never, never, || ()),
+                        _ => searching.park_in_turn(worker, never, never, || ()),
+                    };
+                    tell.send(worker).unwrap();
+                    if let Parked::Search(searching) = parked {
+                        searching.give_up(never, || 0);
+                    }
+                });
+                while !idle.is_parked(worker) {
+                    thread::yield_now();
+                }
+            }
+            idle.make_good(|| true);
+            assert_eq!(came_out.recv(), Ok(0));
+            assert!(idle.is_parked(1));
+            idle.close();
+            assert_eq!(came_out.recv(), Ok(1));
+        });
     }
 }
 

@@ -129,7 +129,7 @@ impl Worker {
                 self.note_park();
                 let sleeps = || self.note_stay(now());
                 let found = || latch.look().is_some() || self.may_rob();
-                match searching.park(self.id, found, anything, sleeps) {
+                match searching.park_in_turn(self.id, found, anything, sleeps) {
                     Parked::Search(again) => searching = again,
                     Parked::Closed => return None,
                 }
@@ -146,7 +146,8 @@ impl Worker {
     fn may_rob(&self) -> bool {
         let queues = &self.shared.queues;
         self.slot().asked() != 0
-            || queues.stealers.iter().any(|deque| !deque.is_empty())
+            || !self.deque.is_empty()
+            || self.shared.somebody_offers()
             || queues.inboxes.iter().enumerate().any(|(owner, inbox)| {
                 owner != self.id && !inbox.is_empty() && self.shared.slots[owner].is_occupied()
             })
