@@ -59,6 +59,9 @@ pub(crate) struct Seat {
     waiting: [Count; 64],
     pub(crate) waited: Count,
     pub(crate) waits: Count,
+    /// When the clock was last read after a job, and how many had ended here.
+    marked: Count,
+    ended_by_then: Count,
 }
 
 impl Default for Seat {
@@ -75,6 +78,8 @@ impl Default for Seat {
             waiting: std::array::from_fn(|_| Count::default()),
             waited: Count::default(),
             waits: Count::default(),
+            marked: Count::default(),
+            ended_by_then: Count::default(),
         }
     }
 }
@@ -91,6 +96,20 @@ impl Seat {
     /// A turn took so long. What is `measured` is counted by job, when it ends.
     pub(crate) fn note_execution(&self, nanos: u64, weight: u64) {
         self.executing.add(nanos.saturating_mul(weight));
+    }
+
+    /// What a job took here on average since this was last asked, with all that is between them; of the
+    /// one that has just run it is known that it took `nanos`, and that is the most. The one that is timed
+    /// is often the first to touch a line of the cache, and takes longer than its neighbours.
+    pub(crate) fn pace(&self, now: u64, nanos: u64) -> u64 {
+        let (since, before) = (self.marked.get(), self.ended_by_then.get());
+        let ended = self.ended();
+        self.marked.set(now);
+        self.ended_by_then.set(ended);
+        match now.saturating_sub(since).checked_div(ended - before) {
+            Some(average) => average.min(nanos),
+            None => nanos,
+        }
     }
 
     /// Jobs that have ended here.

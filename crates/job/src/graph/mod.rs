@@ -354,8 +354,8 @@ impl Core {
     }
 
     /// For how many jobs a turn counts that took so long.
-    fn weight_after(&self, index: u32, nanos: u64) -> u64 {
-        self.batch().map_or(1, |many| many.times.weight_after(index, nanos))
+    fn weight_after(&self, index: u32, nanos: u64, pace: u64) -> u64 {
+        self.batch().map_or(1, |many| many.times.weight_after(index, nanos, pace))
     }
 
     pub(crate) fn timings(&self, index: u32) -> Option<Timings> {

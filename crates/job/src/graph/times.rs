@@ -88,12 +88,13 @@ impl Times {
         u64::from(self.stride.min(self.jobs - index))
     }
 
-    /// A turn of a job that is timed took so long. Returns for how many jobs that counts: for itself
-    /// alone while every one is timed.
-    pub(crate) fn weight_after(&self, index: u32, nanos: u64) -> u64 {
+    /// A turn of a job that is timed took so long, and those before it about `pace`. Returns for how many
+    /// jobs that counts: for itself alone while every one is timed.
+    pub(crate) fn weight_after(&self, index: u32, nanos: u64, pace: u64) -> u64 {
         if self.stride == 1 {
             return 1;
         }
+        let pace = i64::try_from(pace).unwrap_or(i64::MAX);
         let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
         let was = self.excess.load(Relaxed);
         let excess = was.saturating_add(nanos - LONG).clamp(-REMEMBERED, REMEMBERED);
@@ -108,7 +109,7 @@ impl Times {
             self.mask.store(mask, Relaxed);
         }
         let was = self.lack.load(Relaxed);
-        let lack = (was + TINY - nanos.min(2 * TINY)).clamp(-TINY_REMEMBERED, TINY_REMEMBERED);
+        let lack = (was + TINY - pace.min(2 * TINY)).clamp(-TINY_REMEMBERED, TINY_REMEMBERED);
         if lack != was {
             self.lack.store(lack, Relaxed);
         }
@@ -258,21 +259,21 @@ mod tests {
     #[test]
     fn the_last_of_a_sample_stands_for_those_that_are_left() {
         let times = Times::new(130, false, 0);
-        assert_eq!([0, 64, 128].map(|index| times.weight_after(index, 100)), [64, 64, 2]);
+        assert_eq!([0, 64, 128].map(|index| times.weight_after(index, 100, 100)), [64, 64, 2]);
         let exact = Times::new(EXACT_MAX - 1, false, 0);
-        assert_eq!([0, 1, 64].map(|index| exact.weight_after(index, 100)), [1; 3]);
+        assert_eq!([0, 1, 64].map(|index| exact.weight_after(index, 100, 100)), [1; 3]);
     }
 
     #[test]
     fn all_are_timed_while_they_are_long_and_a_sample_when_they_are_short_again() {
         let times = Times::new(6_400, false, 0);
         assert!(times.is_timed(64) && !times.is_timed(65));
-        assert_eq!(times.weight_after(0, 2 * LONG as u64), 1);
+        assert_eq!(times.weight_after(0, 2 * LONG as u64, 2 * LONG as u64), 1);
         assert!(times.is_timed(1));
         assert!(times.of(1).is_none(), "for the metrics only");
-        assert_eq!(times.weight_after(1, 2 * LONG as u64), 1);
+        assert_eq!(times.weight_after(1, 2 * LONG as u64, 2 * LONG as u64), 1);
         let short = (2..).find(|index| {
-            times.weight_after(*index, 100);
+            times.weight_after(*index, 100, 100);
             !times.is_timed(1)
         });
         assert_eq!(short, Some(4), "what they were too long is made up for");
@@ -284,7 +285,7 @@ mod tests {
         assert!(!times.are_tiny(), "nothing is known");
         let after = |nanos: &[u64]| {
             for nanos in nanos {
-                times.weight_after(0, *nanos);
+                times.weight_after(0, *nanos, *nanos);
             }
             times.are_tiny()
         };
@@ -299,16 +300,16 @@ mod tests {
     #[test]
     fn one_that_is_long_by_accident_is_soon_forgotten() {
         let times = Times::new(6_400, false, 0);
-        assert_eq!(times.weight_after(0, u64::MAX), 1);
+        assert_eq!(times.weight_after(0, u64::MAX, u64::MAX), 1);
         let timed = (1..6_400).take_while(|index| times.is_timed(*index)).inspect(|index| {
-            times.weight_after(*index, 100);
+            times.weight_after(*index, 100, 100);
         });
         assert_eq!(timed.count(), 11);
         for index in (128..6_400).step_by(64) {
-            times.weight_after(index, 100);
+            times.weight_after(index, 100, 100);
         }
         // Among many that were short it changes nothing.
-        assert_eq!(times.weight_after(64, 9 * LONG as u64), 64);
+        assert_eq!(times.weight_after(64, 9 * LONG as u64, 9 * LONG as u64), 64);
         assert!(!times.is_timed(65));
     }
 }

@@ -110,7 +110,8 @@ fn stop_clock(
     seat.counted_since.set(0);
     let noted = core.noted(index);
     let took = now.saturating_sub(clock.started);
-    let stands_for = if clock.counts { core.weight_after(index, took) } else { 0 };
+    let pace = seat.pace(now, took);
+    let stands_for = if clock.counts { core.weight_after(index, took, pace) } else { 0 };
     seat.note_execution(took, stands_for);
     let took = noted.map_or(took, |noted| noted.worked(took));
     if verdict == Verdict::Continue {
