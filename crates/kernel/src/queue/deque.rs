@@ -1,20 +1,21 @@
 //! A worker's own deque: it pushes and takes at the near end, thieves take from the far end.
 //!
 //! Entries lie in a ring, numbered from `top`, the oldest, up to but not including `bottom`. The
-//! owner moves `bottom`; whoever takes the oldest moves `top`, always by one and always upwards.
-//! The owner needs no lock and no read-modify-write, unless it takes the very last entry. Thieves
-//! hold the ring's lock while they steal, so there is one at a time; the owner takes that lock only
-//! to make room.
+//! owner moves `bottom`; whoever takes the oldest moves `top`, always upwards. Thieves hold the
+//! ring's lock while they steal, so there is one at a time; the owner needs no lock and no
+//! read-modify-write, unless it makes room or wants what a thief is just about to take.
 //!
 //! 1. *Nobody takes what another has.* The owner announces that it takes entry `b` (it lowers
-//!    `bottom`), fences, and looks at `top`; a thief looks at `top`, fences, and looks at
-//!    `bottom`. So of an owner and a thief that want the same entry at least one sees the other.
-//!    Then `top == b`: it is the last entry, and both settle it by a compare-and-swap of `top`,
-//!    which never comes back to a value that it had.
+//!    `bottom`), fences, and looks at `claim`; a thief announces that it takes all below `claim`,
+//!    fences, and looks at `bottom`. So of an owner and a thief that want the same entry at least
+//!    one sees the other. A thief that sees the owner takes only what is below `bottom`, and
+//!    lowers its claim to that; an owner that sees a thief waits for the lock, and then `top` says
+//!    whose the entry is. With no thief at work `claim` is `top`. A claim is for many at once: to
+//!    look at `bottom` for each would take its line from the owner each time.
 //! 2. *A thief sees what was pushed.* Every store that a thief may read `bottom` from and find an
 //!    entry below releases; thieves acquire.
-//! 3. *Nobody writes where a thief reads.* A thief reads an entry only after it has moved `top`
-//!    past it, and still under the lock. The owner writes only below `limit`, one ring's length
+//! 3. *Nobody writes where a thief reads.* A thief reads an entry that is its own by (1), under the
+//!    lock, and then moves `top` past it. The owner writes only below `limit`, one ring's length
 //!    above a `top` that it has read under the same lock: whatever lay in those slots was read
 //!    by then.
 //! 4. *An entry in place.* [`Deque::take`] leaves the entry in its slot, for its owner to move
@@ -64,8 +65,16 @@ pub(crate) struct Stealer<T>(Arc<Ends<T>>);
 
 struct Ends<T> {
     bottom: CachePadded<AtomicUsize>,
-    top: CachePadded<AtomicUsize>,
+    top: CachePadded<Top>,
     ring: Mutex<Ring<T>>,
+}
+
+/// Written under the lock only.
+struct Top {
+    /// The oldest entry.
+    is: AtomicUsize,
+    /// The first one that no thief wants.
+    claim: AtomicUsize,
 }
 
 /// Slots on the heap, a power of two of them. What is in them is the deque's business.
@@ -118,7 +127,7 @@ impl<T> Deque<T> {
         Deque {
             ends: Arc::new(Ends {
                 bottom: CachePadded::new(AtomicUsize::new(0)),
-                top: CachePadded::new(AtomicUsize::new(0)),
+                top: CachePadded::new(Top { is: AtomicUsize::new(0), claim: AtomicUsize::new(0) }),
                 ring: Mutex::new(ring),
             }),
             bottom: Cell::new(0),
@@ -206,15 +215,15 @@ impl<T> Deque<T> {
     fn take_slot(&self) -> Option<&Slot<T>> {
         let ends = &*self.ends;
         let bottom = self.bottom.get();
-        if ends.top.load(Relaxed) == bottom {
+        if ends.top.is.load(Relaxed) == bottom {
             return None;
         }
         let newest = bottom.wrapping_sub(1);
         // A thief may find an older entry below this bottom, so it releases too.
         self.publish(newest);
         fence(SeqCst);
-        if (newest.wrapping_sub(ends.top.load(Relaxed)) as isize) <= 0 {
-            return self.take_last(newest);
+        if (newest.wrapping_sub(ends.top.claim.load(Relaxed)) as isize) < 0 {
+            return self.take_from_a_thief(newest);
         }
         Some(self.slot(newest))
     }
@@ -225,22 +234,25 @@ impl<T> Deque<T> {
     #[inline(always)]
     pub(crate) fn guess(&self) -> Option<NonNull<T>> {
         let at = self.bottom.get().wrapping_sub(AHEAD);
-        if (at.wrapping_sub(self.ends.top.load(Relaxed)) as isize) < 0 {
+        if (at.wrapping_sub(self.ends.top.is.load(Relaxed)) as isize) < 0 {
             return None;
         }
         NonNull::new(self.slot(at).with_mut(<*mut MaybeUninit<T>>::cast::<T>))
     }
 
-    /// Takes the last entry, or a thief was faster.
+    /// Takes an entry that a thief wanted at the same moment, unless that one has it.
     #[cold]
-    fn take_last(&self, last: usize) -> Option<&Slot<T>> {
-        let above = last.wrapping_add(1);
-        let ours = self.ends.top.compare_exchange(last, above, Relaxed, Relaxed).is_ok();
-        // A thief that sees this bottom before it sees our `top` may still win; the fence in
-        // `take` has released what it then reads.
-        self.bottom.set(above);
-        self.ends.bottom.store(above, Relaxed);
-        ours.then(|| self.slot(last))
+    fn take_from_a_thief(&self, newest: usize) -> Option<&Slot<T>> {
+        let ring = self.ends.ring.lock_soon();
+        let stolen = (newest.wrapping_sub(self.ends.top.is.load(Relaxed)) as isize) < 0;
+        drop(ring);
+        if stolen {
+            // Nothing is below, so there is nothing to release.
+            self.bottom.set(newest.wrapping_add(1));
+            self.ends.bottom.store(newest.wrapping_add(1), Relaxed);
+            return None;
+        }
+        Some(self.slot(newest))
     }
 
     /// Where the next entry will lie.
@@ -266,7 +278,7 @@ impl<T> Deque<T> {
     #[cold]
     fn make_room(&self, n: usize) {
         let mut ring = self.ends.ring.lock();
-        let top = self.ends.top.load(Relaxed);
+        let top = self.ends.top.is.load(Relaxed);
         let needed = self.bottom.get().wrapping_sub(top) + n;
         if needed > ring.len {
             self.replace(&mut ring, top, needed.next_power_of_two());
@@ -278,7 +290,7 @@ impl<T> Deque<T> {
     pub(crate) fn tidy(&self) {
         if self.mask.get() >= 16 * RING_MIN && self.is_empty() {
             let mut ring = self.ends.ring.lock();
-            let top = self.ends.top.load(Relaxed);
+            let top = self.ends.top.is.load(Relaxed);
             self.replace(&mut ring, top, RING_MIN);
             self.limit.set(top.wrapping_add(RING_MIN));
         }
@@ -304,32 +316,41 @@ impl<T> Deque<T> {
 
 impl<T> Ends<T> {
     fn len(&self) -> usize {
-        let top = self.top.load(Relaxed);
+        let top = self.top.is.load(Relaxed);
         let waiting = self.bottom.load(Relaxed).wrapping_sub(top) as isize;
         waiting.max(0) as usize
     }
 
-    /// Takes the oldest entry. The caller holds the lock.
-    fn steal(&self, ring: &Ring<T>) -> Option<T> {
-        let top = self.top.load(Relaxed);
+    /// Takes the oldest entries, up to `most` of them, and gives each to `user`, which says whether
+    /// it wants another. The caller holds the lock.
+    fn steal(&self, ring: &Ring<T>, most: usize, mut user: impl FnMut(T) -> bool) {
+        let top = self.top.is.load(Relaxed);
+        self.top.claim.store(top.wrapping_add(most), Relaxed);
         fence(SeqCst);
-        let bottom = self.bottom.load(Acquire);
-        if bottom.wrapping_sub(top) as isize <= 0 {
-            return None;
+        let waiting = self.bottom.load(Acquire).wrapping_sub(top) as isize;
+        let mut next = top;
+        for _ in 0..most.min(waiting.max(0) as usize) {
+            // SAFETY: it is below our claim, and was there below a bottom that the owner has not
+            // lowered since without seeing the claim, so it is ours (1); it is whole (2), and nobody
+            // writes over it while we hold the lock (3).
+            let entry = unsafe { read(ring.slot(next)) };
+            next = next.wrapping_add(1);
+            if !user(entry) {
+                break;
+            }
         }
-        let ours = self.top.compare_exchange(top, top.wrapping_add(1), Relaxed, Relaxed).is_ok();
-        // SAFETY: nobody else gets past this value of `top`, so the entry is ours (1); it was
-        // there (2), and nobody writes over it while we hold the lock (3).
-        ours.then(|| unsafe { read(ring.slot(top)) })
+        self.top.is.store(next, Relaxed);
+        self.top.claim.store(next, Relaxed);
     }
 }
 
 impl<T> Drop for Ends<T> {
     fn drop(&mut self) {
         let ring = self.ring.lock();
-        while let Some(entry) = self.steal(&ring) {
+        self.steal(&ring, self.len(), |entry| {
             drop(entry);
-        }
+            true
+        });
     }
 }
 
@@ -349,7 +370,15 @@ impl<T> Stealer<T> {
 
     /// Takes the oldest entry.
     pub(crate) fn steal(&self) -> Option<T> {
-        if self.is_empty() { None } else { self.0.steal(&self.0.ring.lock()) }
+        if self.is_empty() {
+            return None;
+        }
+        let mut oldest = None;
+        self.0.steal(&self.0.ring.lock(), 1, |entry| {
+            oldest = Some(entry);
+            false
+        });
+        oldest
     }
 
     /// Takes half of the entries, from the far end: returns the oldest, and gives the others to
@@ -366,17 +395,15 @@ impl<T> Stealer<T> {
             // other do not wait for each other.
             let ring = self.0.ring.lock();
             let half = self.len().div_ceil(2).min(HALF_MAX);
-            while taken < half
-                && let Some(entry) = self.0.steal(&ring)
-            {
+            self.0.steal(&ring, half, |entry| {
                 let last = at_once(&entry);
                 batch[taken].write(entry);
                 taken += 1;
                 if last {
                     first = taken - 1;
-                    break;
                 }
-            }
+                !last
+            });
         }
         let (before, rest) = batch[..taken].split_at(first);
         let (chosen, after) = rest.split_first()?;
