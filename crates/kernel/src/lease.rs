@@ -22,6 +22,7 @@ use crate::{
         Ordering::{Acquire, Relaxed, Release},
         fence,
     },
+    worker::{self, Worker},
 };
 
 /// A worker takes so many at once, and keeps at most four times as many.
@@ -83,6 +84,46 @@ impl Deref for Lease {
     #[inline]
     fn deref(&self) -> &Arc<Shared> {
         &self.0
+    }
+}
+
+/// A lease for something that is made and dropped in turns, mostly: it comes from the worker whose turn
+/// it is, and goes to such a one. A reference would be counted where every worker counts.
+pub(crate) struct Tenure(ManuallyDrop<Lease>);
+
+impl Tenure {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Tenure {
+        let lease = worker::with_current(shared, |worker| {
+            worker.map_or_else(|| Lease::take(shared), Worker::lease)
+        });
+        Tenure(ManuallyDrop::new(lease))
+    }
+}
+
+impl Deref for Tenure {
+    type Target = Arc<Shared>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}
+
+impl Drop for Tenure {
+    fn drop(&mut self) {
+        let runtime = Arc::as_ptr(self);
+        // SAFETY: it is not used any more.
+        let mut lease = Some(unsafe { ManuallyDrop::take(&mut self.0) });
+        // SAFETY: the lease keeps it, or the worker, which has a reference of its own.
+        worker::with_current(unsafe { &*runtime }, |worker| {
+            if let (Some(worker), Some(lease)) = (worker, lease.take_if(|_| worker.is_some())) {
+                worker.keep_lease(lease);
+            }
+        });
+        // Not inside: `with_current` holds a reference to what this may free.
+        if let Some(lease) = lease {
+            lease.give_back();
+        }
     }
 }
 

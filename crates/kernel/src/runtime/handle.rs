@@ -6,6 +6,7 @@ use crate::{
     attributes::{Attributes, Rank, WorkerId},
     entry::{self, Entry},
     error::{NoSuchWorker, ScheduleError},
+    lease::Tenure,
     metrics::Metrics,
     queue::Discipline,
     record::Recording,
@@ -225,13 +226,13 @@ impl Handle {
 
     /// A future that is ready after `duration`.
     pub fn sleep(&self, duration: Duration) -> Sleep {
-        Sleep::new(self.shared.clone(), duration)
+        Sleep::new(Tenure::new(&self.shared), duration)
     }
 
     /// A future that is ready when the runtime's time, as [`now`](Handle::now) tells it, is
     /// `deadline`.
     pub fn sleep_until(&self, deadline: Duration) -> Sleep {
-        Sleep::until(self.shared.clone(), world::nanos(deadline))
+        Sleep::until(Tenure::new(&self.shared), world::nanos(deadline))
     }
 
     /// `future`, or an error if it is not ready in time.
@@ -253,7 +254,7 @@ impl Handle {
 
     /// Ticks every `period`, for the first time after one period.
     pub fn interval(&self, period: Duration) -> Interval {
-        Interval::new(self.shared.clone(), period)
+        Interval::new(Tenure::new(&self.shared), period)
     }
 
     /// Wakes a strand after a time.

@@ -4,14 +4,13 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use crate::{
     error::Elapsed,
-    shared::Shared,
+    lease::Tenure,
     timer::{Alarm, wheel::Key},
     world::{self, Nanos},
 };
@@ -22,7 +21,7 @@ use crate::{
 /// stopped it never becomes ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Sleep {
-    shared: Arc<Shared>,
+    shared: Tenure,
     deadline: Nanos,
     key: Option<Key>,
     /// Made for a time to come, and not polled yet.
@@ -30,17 +29,19 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    pub(crate) fn until(shared: Arc<Shared>, deadline: Nanos) -> Sleep {
+    pub(crate) fn until(shared: Tenure, deadline: Nanos) -> Sleep {
         Sleep { shared, deadline, key: None, fresh: false }
     }
 
-    pub(crate) fn new(shared: Arc<Shared>, duration: Duration) -> Sleep {
+    pub(crate) fn new(shared: Tenure, duration: Duration) -> Sleep {
         let deadline = shared.now().saturating_add(world::nanos(duration));
         Sleep { shared, deadline, key: None, fresh: !duration.is_zero() }
     }
 
     fn disarm(&mut self) {
-        if let Some(key) = self.key.take() {
+        if let Some(key) = self.key.take()
+            && !self.shared.timers.has_rung(key, self.deadline)
+        {
             self.shared.timers.remove(key);
         }
     }
@@ -122,7 +123,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    pub(crate) fn new(shared: Arc<Shared>, period: Duration) -> Interval {
+    pub(crate) fn new(shared: Tenure, period: Duration) -> Interval {
         Interval { period: world::nanos(period).max(1), sleep: Sleep::new(shared, period) }
     }
 
@@ -145,7 +146,7 @@ impl Future for Tick<'_> {
         if Pin::new(&mut interval.sleep).poll(context).is_pending() {
             return Poll::Pending;
         }
-        let shared = interval.sleep.shared.clone();
+        let shared = Tenure::new(&interval.sleep.shared);
         let late = shared.now().saturating_sub(interval.sleep.deadline) / interval.period;
         let next = interval
             .sleep

@@ -16,13 +16,16 @@ use crate::{
     shared::Shared,
     strand::Strand,
     sync::{
-        Mutex,
+        self, CACHE_LINE, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
         thread::Thread,
     },
     timer::wheel::{Key, Wheel},
     world::{self, Nanos},
 };
+
+/// So many alarms ahead, whoever is to be woken is asked for: it has run on another core, maybe.
+const AHEAD: usize = 4;
 
 /// Whom a timer tells.
 pub(crate) enum Alarm {
@@ -49,6 +52,8 @@ pub(crate) struct Timers {
     state: Mutex<State>,
     /// When the next one is due, or sooner; `MAX` if there is none. For a look without the lock.
     soonest: AtomicU64,
+    /// What was due until then has been taken out. For a look without the lock.
+    passed: AtomicU64,
 }
 
 struct State {
@@ -66,7 +71,8 @@ impl Default for Timers {
         let wheel = Wheel::new();
         let state =
             State { wheel, watched: Nanos::MAX, monitor: None, ringing: false, closed: false };
-        Timers { state: Mutex::new(state), soonest: AtomicU64::new(Nanos::MAX) }
+        let (soonest, passed) = (AtomicU64::new(Nanos::MAX), AtomicU64::new(0));
+        Timers { state: Mutex::new(state), soonest, passed }
     }
 }
 
@@ -97,6 +103,13 @@ impl Timers {
     pub(crate) fn remove(&self, key: Key) -> bool {
         let alarm = self.state.lock().wheel.remove(key);
         alarm.is_some()
+    }
+
+    /// Whether a timer that was added for this deadline has surely rung, or is about to: then there is
+    /// nothing to remove.
+    #[inline]
+    pub(crate) fn has_rung(&self, key: Key, deadline: Nanos) -> bool {
+        key.ahead && deadline <= self.passed.load(Relaxed)
     }
 
     /// Replaces whom a pending timer tells. False: it has fired.
@@ -152,13 +165,21 @@ impl Timers {
         let due = state.wheel.advance(now);
         state.ringing = !due.is_empty();
         self.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
+        self.passed.store(state.wheel.now(), Relaxed);
         Some(due)
     }
 
     fn ring_all(&self, due: Option<Vec<Alarm>>) {
         let due = due.unwrap_or_default();
         if !due.is_empty() {
-            due.into_iter().for_each(Alarm::ring);
+            let mut due = due.into_iter();
+            while let Some(alarm) = due.next() {
+                if let Some(Alarm::Waker(soon)) = due.as_slice().get(AHEAD) {
+                    // Whose waker it is does not matter to a hint.
+                    sync::prefetch(soon.data().cast(), CACHE_LINE);
+                }
+                alarm.ring();
+            }
             self.state.lock().ringing = false;
         }
     }
@@ -272,6 +293,22 @@ mod tests {
     };
 
     use super::*;
+
+    /// Who thinks that its timer has rung does not take it out.
+    #[test]
+    fn timer_has_rung_once_it_was_taken_out_and_not_before() {
+        let timers = Timers::default();
+        let add = |at| timers.add(at, Alarm::Waker(Waker::noop().clone())).unwrap();
+        let early = add(10);
+        assert!(!timers.has_rung(early, 10));
+        timers.ring(9);
+        assert!(!timers.has_rung(early, 10));
+        timers.ring(10);
+        assert!(timers.has_rung(early, 10) && !timers.remove(early));
+        let late = add(10);
+        assert!(!timers.has_rung(late, 10), "it was due when it was added, and still waits");
+        assert!(timers.remove(late));
+    }
 
     /// A worker has taken a timer out and is kept off its core: the monitor does not overtake it.
     #[test]

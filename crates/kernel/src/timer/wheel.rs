@@ -39,6 +39,8 @@ const AHEAD: usize = 8;
 pub(crate) struct Key {
     index: u32,
     generation: u32,
+    /// It was not due yet when it was added.
+    pub(super) ahead: bool,
 }
 
 pub(crate) struct Wheel<T> {
@@ -111,7 +113,7 @@ impl<T> Wheel<T> {
         node.value = Some(value);
         let generation = node.generation;
         self.link(Entry { deadline, order: self.added, index });
-        Key { index, generation }
+        Key { index, generation, ahead: deadline > self.now }
     }
 
     /// Takes a timer out. `None`: it has fired, or was removed before.
@@ -128,6 +130,11 @@ impl<T> Wheel<T> {
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let node = self.nodes.get_mut(key.index as usize)?;
         if node.generation == key.generation { node.value.as_mut() } else { None }
+    }
+
+    /// What was due until then has been taken out.
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
     }
 
     /// When to look again.
