@@ -1,6 +1,6 @@
 //! What is said about a strand or a job when it is made: its name, its priority, its place.
 
-use std::num::NonZeroU32;
+use std::num::NonZeroU16;
 
 use crate::error::ScheduleError;
 
@@ -69,11 +69,11 @@ pub(crate) struct Rank {
 
 /// A worker's number plus one, so that a strand needs no more room to say that it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Home(NonZeroU32);
+pub(crate) struct Home(NonZeroU16);
 
 impl Home {
     pub(crate) fn at(worker: usize) -> Home {
-        let number = u32::try_from(worker + 1).ok().and_then(NonZeroU32::new);
+        let number = u16::try_from(worker + 1).ok().and_then(NonZeroU16::new);
         Home(number.expect("a runtime has fewer workers"))
     }
 

@@ -184,7 +184,7 @@ impl Shared {
     pub(crate) fn queue(&self, worker: Option<&Worker>, strand: StrandRef, place: Place) {
         self.stamp(worker, strand);
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
-        let rank = strand.header().rank;
+        let rank = strand.header().rank();
         self.place_in(worker, Entry::strand(strand), &rank, place, 0);
     }
 
@@ -308,8 +308,13 @@ impl Shared {
     #[inline]
     pub(crate) fn stamp(&self, worker: Option<&Worker>, strand: StrandRef) {
         if worker::sampled(worker) {
-            strand.header().queued_at.store(self.now().max(1), Relaxed);
+            self.stamp_now(strand);
         }
+    }
+
+    #[cold]
+    fn stamp_now(&self, strand: StrandRef) {
+        strand.header().queued_at.store(self.now().max(1), Relaxed);
     }
 
     /// Records that an entry is about to be placed, and notes the time with its strand. A job has
@@ -429,6 +434,7 @@ impl Shared {
     }
 
     /// An id for a new strand, and its name if it has one.
+    #[inline]
     pub(crate) fn enlist(&self, name: Option<&str>) -> StrandId {
         let id = worker::with_current(self, |worker| match worker {
             // Each worker numbers its own, so that spawning shares nothing.
@@ -436,16 +442,26 @@ impl Shared {
             None => StrandId(self.next_id.fetch_add(1, Relaxed)),
         });
         if let Some(name) = name {
-            self.names.lock().insert(id, name.into());
+            self.note_name(id, name);
         }
         if self.recorder.is_on() {
-            let note = |at| Note::new(at, EventKind::Spawn, Some(id));
-            worker::with_current(self, |worker| match worker {
-                Some(worker) => worker.write(note(worker.now())),
-                None => self.recorder.write_outside(|| self.now(), note),
-            });
+            self.record_spawn(id);
         }
         id
+    }
+
+    #[cold]
+    fn note_name(&self, id: StrandId, name: &str) {
+        self.names.lock().insert(id, name.into());
+    }
+
+    #[cold]
+    fn record_spawn(&self, id: StrandId) {
+        let note = |at| Note::new(at, EventKind::Spawn, Some(id));
+        worker::with_current(self, |worker| match worker {
+            Some(worker) => worker.write(note(worker.now())),
+            None => self.recorder.write_outside(|| self.now(), note),
+        });
     }
 
     /// A named strand is gone.

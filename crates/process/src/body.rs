@@ -5,6 +5,7 @@ use std::{
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    ptr,
     task::Poll,
 };
 
@@ -66,13 +67,18 @@ where
         if core.has(CROWDED | FOREIGN) {
             look_around(own, arrived);
         }
-        if let Stage::Start(_) = self.0 {
-            let Stage::Start(start) = std::mem::replace(&mut self.0, Stage::Over) else {
-                unreachable!("it was looked at a moment ago")
-            };
+        if let Stage::Start(start) = &self.0 {
+            // Only what starts it is moved, and what needs no drop is written over: a stage has room
+            // for the whole future.
+            // SAFETY: it is moved out once.
+            let start = unsafe { ptr::read(start) };
+            // SAFETY: nothing is left there to drop.
+            unsafe { ptr::write(&raw mut self.0, Stage::Over) };
             // SAFETY: one of the handles that the strand was made with is the context's.
             let context = Context::new(unsafe { StrandWith::from_raw(own.as_raw()) });
-            self.0 = Stage::Run(start(context));
+            let future = start(context);
+            // SAFETY: as above.
+            unsafe { ptr::write(&raw mut self.0, Stage::Run(future)) };
         }
         let Stage::Run(future) = &mut self.0 else {
             unreachable!("a process that is over gets no turn")

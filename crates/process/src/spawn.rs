@@ -207,14 +207,14 @@ impl<'a> ProcessBuilder<'a> {
             return Err(SpawnError::NameTaken(name.to_string(), holder));
         }
         let born = runtime.coarse_now().as_millis() as u32;
-        // `BOUND_MAX` fits.
-        let gauge = Gauge::new(bound as u16, if traps { TRAPS } else { 0 });
-        let front = Front {
-            core: Core::new::<M>(pid, parent, born, gauge),
+        let flags = if traps { TRAPS } else { 0 };
+        let front = || Front {
+            // `BOUND_MAX` fits.
+            core: Core::new::<M>(pid, parent, born, Gauge::new(bound as u16, flags)),
             store: Store::new(drops.then_some(bound)),
         };
         let registered = name.clone();
-        let made = launch(runtime, system, &attributes, front, start, |own| {
+        let made = launch(runtime, system, &attributes, pid, front, start, |own| {
             if let Some(name) = name {
                 own.core.with_extras(|state| state.name = Some(name));
             }
@@ -247,11 +247,11 @@ where
     let system = system::of(runtime);
     let pid = claim(runtime, system)?;
     let born = runtime.coarse_now().as_millis() as u32;
-    let front = Front {
+    let front = || Front {
         core: Core::new::<M>(pid, None, born, Gauge::new(BOUND as u16, 0)),
         store: Store::new(None),
     };
-    launch(runtime, system, &PLAIN, front, start, |own| system.table.enter(pid, own.as_raw()))
+    launch(runtime, system, &PLAIN, pid, front, start, |own| system.table.enter(pid, own.as_raw()))
 }
 
 #[inline]
@@ -264,7 +264,8 @@ fn launch<M, F, Fut>(
     runtime: &Handle,
     system: &System,
     attributes: &Attributes,
-    front: Front<M>,
+    pid: Pid,
+    front: impl FnOnce() -> Front<M>,
     start: F,
     before: impl FnOnce(&StrandWith<Front<M>>),
 ) -> Result<Addr<M>, SpawnError>
@@ -273,8 +274,6 @@ where
     F: FnOnce(Context<M>) -> Fut + Send + 'static,
     Fut: Future<Output: Outcome> + Send + 'static,
 {
-    let pid = front.core.pid();
-    let body = AsyncBody::new(start);
     let named;
     let attributes = if runtime.is_recording() && attributes.name.is_none() {
         named = named_after(pid, attributes);
@@ -282,7 +281,9 @@ where
     } else {
         attributes
     };
-    match StrandWith::start(runtime, attributes, front, body, HANDLES, before) {
+    // They are written where they will lie: to copy them there would cost a part of a spawn.
+    let make = || (front(), AsyncBody::new(start));
+    match StrandWith::start(runtime, attributes, HANDLES, make, before) {
         Ok(own) => Ok(Addr(own)),
         Err(error) => {
             system.table.unclaim(runtime, pid);

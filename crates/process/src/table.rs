@@ -68,6 +68,7 @@ impl Table {
         Table { chunks: Default::default(), places: Places::new(workers) }
     }
 
+    #[inline]
     fn word(&self, index: u32) -> Option<&AtomicU64> {
         let (chunk, offset) = at(index);
         let chunk = self.chunks.get(chunk)?.load(Acquire);
@@ -76,10 +77,13 @@ impl Table {
     }
 
     /// The word of a place that may be the first of its chunk.
+    #[inline]
     fn word_or_new(&self, index: u32) -> &AtomicU64 {
-        if let Some(word) = self.word(index) {
-            return word;
-        }
+        self.word(index).unwrap_or_else(|| self.new_word(index))
+    }
+
+    #[cold]
+    fn new_word(&self, index: u32) -> &AtomicU64 {
         let (chunk, offset) = at(index);
         let new: Box<[AtomicU64]> =
             (0..size(chunk)).map(|_| AtomicU64::new(free_word(1))).collect();

@@ -32,12 +32,16 @@ pub const LEVELS_MAX: usize = 1024;
 /// The least number of pops between two boosts.
 const BOOST: u64 = 1024;
 
+/// A strand's level is in the lowest bits of a word, and the epoch in which it was set above them: a
+/// strand that rests for as many boosts as there are epochs may keep its level once.
+const LEVEL: u32 = LEVELS_MAX as u32;
+
 /// In place of an epoch: the strand was never queued, its level is what its attributes say.
-const NEW: u32 = u32::MAX;
+const NEW: u32 = u32::MAX / LEVEL;
 
 /// The level of a new strand, as its header keeps it.
-pub(crate) fn new_level(level: u32) -> u64 {
-    u64::from(NEW) << 32 | u64::from(level)
+pub(crate) fn new_level(level: u32) -> u32 {
+    NEW * LEVEL + level.min(LEVEL - 1)
 }
 
 /// Counts boosts, for all queues of a runtime. A strand's level counts only if it was set in this
@@ -134,13 +138,13 @@ impl FeedbackQueue {
     /// One that says it is below the lowest level is at the lowest.
     fn level_of(&self, strand: StrandRef) -> u32 {
         let level = strand.header().level.load(Relaxed);
-        let set_in = (level >> 32) as u32;
+        let set_in = level / LEVEL;
         let counts = set_in == self.epoch.now() || set_in == NEW;
-        if counts { (level as u32).min(self.lowest) } else { 0 }
+        if counts { (level % LEVEL).min(self.lowest) } else { 0 }
     }
 
     fn set(&self, strand: StrandRef, level: u32) {
-        strand.header().level.store(u64::from(self.epoch.now()) << 32 | u64::from(level), Relaxed);
+        strand.header().level.store(self.epoch.now() * LEVEL + level, Relaxed);
     }
 }
 

@@ -126,7 +126,7 @@ pub(crate) fn make<B: Run>(
     body: B,
     queued: bool,
 ) -> Result<Strand, ScheduleError> {
-    let strand = make_open(handle, attributes, (), body, queued, 1)?;
+    let strand = make_open(handle, attributes, queued, 1, || ((), body))?;
     if queued {
         let shared = &handle.shared;
         worker::with_current(shared, |worker| shared.queue(worker, strand, Place::New));
@@ -140,14 +140,13 @@ pub(crate) fn make<B: Run>(
 pub(crate) fn make_open<P, B: Run<P>>(
     handle: &Handle,
     attributes: &Attributes,
-    open: P,
-    body: B,
     queued: bool,
     handles: u64,
+    make: impl FnOnce() -> (P, B),
 ) -> Result<StrandRef, ScheduleError> {
     let shared = &handle.shared;
     shared.accepts()?;
     let rank: Rank = shared.rank(attributes)?;
     let id = shared.enlist(attributes.name.as_deref());
-    Ok(StrandRef::new(shared, id, attributes, rank, queued, handles, open, body))
+    Ok(StrandRef::new(shared, id, attributes, rank, queued, handles, make))
 }

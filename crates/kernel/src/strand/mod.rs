@@ -23,7 +23,7 @@ use std::{
 };
 
 use crate::{
-    attributes::{Attributes, Rank},
+    attributes::{Attributes, Home, Rank},
     error::ScheduleError,
     lease::Lease,
     queue::feedback,
@@ -35,7 +35,7 @@ use crate::{
     },
     sync::{
         UnsafeCell,
-        atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     worker::{self, Worker},
 };
@@ -69,14 +69,28 @@ pub(crate) struct Header {
     /// Given back by `free`.
     pub(crate) shared: Lease,
     pub(crate) id: StrandId,
-    pub(crate) rank: Rank,
-    /// Where a feedback queue has put it: boost epoch and level.
-    pub(crate) level: AtomicU64,
     /// When it was queued, if this wait is measured; 0 if not.
     pub(crate) queued_at: AtomicU64,
+    /// Its rank, but for the level, which changes.
+    priority: f64,
+    /// Where a feedback queue has put it: boost epoch and level.
+    pub(crate) level: AtomicU32,
+    home: Option<Home>,
     signals: AtomicU8,
     /// Its name is in the runtime's list.
     named: bool,
+}
+
+/// With eight bytes more, a small process would need 32 more: an allocator has few sizes.
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<Header>() == 56);
+
+impl Header {
+    /// Where an entry of it goes. A strand has its level with it, not in its rank.
+    #[inline]
+    pub(crate) fn rank(&self) -> Rank {
+        Rank { priority: self.priority, level: 0, home: self.home }
+    }
 }
 
 #[repr(C)]
@@ -98,7 +112,8 @@ unsafe impl Send for StrandRef {}
 unsafe impl Sync for StrandRef {}
 
 impl StrandRef {
-    /// A new strand with so many handles, idle or with its first entry owed.
+    /// A new strand with so many handles, idle or with its first entry owed. Its open part and its body
+    /// are made when their place is there, so that they are written there and nowhere before.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "each is a field of the header")]
     pub(crate) fn new<P, B: Run<P>>(
@@ -108,14 +123,16 @@ impl StrandRef {
         rank: Rank,
         queued: bool,
         handles: u64,
-        open: P,
-        body: B,
+        make: impl FnOnce() -> (P, B),
     ) -> StrandRef {
         let state = if queued { State::queued(handles) } else { State::idle(handles) };
         let (lease, memory) = worker::with_current(shared, |worker| {
             let lease = worker.map_or_else(|| Lease::take(shared), Worker::lease);
             (lease, stock::take(worker.map(Worker::stock), Layout::new::<Whole<P, B>>()))
         });
+        let unused = Unused(shared, memory, Layout::new::<Whole<P, B>>());
+        let (open, body) = make();
+        std::mem::forget(unused);
         let header = Header {
             state,
             vtable: const {
@@ -127,9 +144,10 @@ impl StrandRef {
             },
             shared: lease,
             id,
-            rank,
-            level: AtomicU64::new(feedback::new_level(attributes.level)),
+            priority: rank.priority,
+            level: AtomicU32::new(feedback::new_level(attributes.level)),
             queued_at: AtomicU64::new(0),
+            home: rank.home,
             signals: AtomicU8::new(0),
             named: attributes.name.is_some(),
         };
@@ -231,6 +249,20 @@ impl StrandRef {
         self.state().retain();
         // SAFETY: the functions below keep the contract of `RawWaker`: each waker is one handle.
         unsafe { Waker::from_raw(RawWaker::new(self.into_raw().cast(), &WAKER)) }
+    }
+}
+
+/// Memory and a lease for a strand that is not there yet. They go back if it can not be made: who makes
+/// its parts has panicked.
+struct Unused<'a>(&'a Arc<Shared>, NonNull<u8>, Layout);
+
+impl Drop for Unused<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: it was taken with this layout, and nobody uses it.
+        unsafe { stock::give_back(None, self.1, self.2) };
+        // SAFETY: it was taken for the strand.
+        unsafe { Lease::of(self.0) }.give_back();
     }
 }
 

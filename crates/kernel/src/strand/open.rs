@@ -95,12 +95,14 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         body: B,
     ) -> Result<StrandWith<P>, ScheduleError> {
         let attributes = Attributes::default();
-        let strand = strand_builder::make_open(handle, &attributes, open, Open(body), false, 1)?;
+        let make = || (open, Open(body));
+        let strand = strand_builder::make_open(handle, &attributes, false, 1, make)?;
         Ok(StrandWith::of(strand))
     }
 
     /// Makes a strand with so many handles, shows it to `before`, and puts it in line for its
-    /// first turn. The handle that is returned is one of them; the others are forgotten.
+    /// first turn. The handle that is returned is one of them; the others are forgotten. `make` makes
+    /// its open part and its body, once nothing can go wrong any more.
     ///
     /// # Errors
     /// If the runtime has stopped, the priority is not finite, or the affinity names no worker.
@@ -108,14 +110,16 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
     pub fn start<B: OpenBody<P>>(
         handle: &Handle,
         attributes: &Attributes,
-        open: P,
-        body: B,
         handles: u32,
+        make: impl FnOnce() -> (P, B),
         before: impl FnOnce(&StrandWith<P>),
     ) -> Result<StrandWith<P>, ScheduleError> {
         let handles = u64::from(handles.max(1));
-        let strand =
-            strand_builder::make_open(handle, attributes, open, Open(body), true, handles)?;
+        let make = || {
+            let (open, body) = make();
+            (open, Open(body))
+        };
+        let strand = strand_builder::make_open(handle, attributes, true, handles, make)?;
         let owed = OwedEntry(strand, Place::New);
         let own = StrandWith::of(strand);
         before(&own);

@@ -176,7 +176,7 @@ impl Worker {
 
     /// What was placed near goes to the back of the line after all.
     fn send_to_the_line(&self, entry: Entry) {
-        let rank = entry.peek().map_or_else(Rank::default, |strand| strand.header().rank);
+        let rank = entry.peek().map_or_else(Rank::default, |strand| strand.header().rank());
         let line: &Queue = self.inbox().unwrap_or(&self.shared.queues.global);
         line.push(entry, &rank);
         self.shared.placed();

@@ -266,7 +266,7 @@ impl Worker {
     pub(crate) fn coarse_now(&self) -> Nanos {
         let turn = self.slot().counters.turns.get();
         if self.coarse.get().0 != turn {
-            self.coarse.set((turn, self.shared.now()));
+            self.coarse.set((turn, self.now()));
         }
         self.coarse.get().1
     }

@@ -255,7 +255,7 @@ impl Worker {
             batch.drain(..).for_each(|entry| self.deque.push(entry));
         }
         for entry in batch.into_iter().rev().chain(others) {
-            let rank = entry.peek().map_or_else(Rank::default, |strand| strand.header().rank);
+            let rank = entry.peek().map_or_else(Rank::default, |strand| strand.header().rank());
             line.push(entry, &rank);
             moved = true;
         }

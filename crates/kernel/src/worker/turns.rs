@@ -143,7 +143,7 @@ impl Worker {
             return self.shared.placed_near();
         }
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
-        let rank = strand.header().rank;
+        let rank = strand.header().rank();
         self.shared.place_in(Some(self), Entry::strand(strand), &rank, place, 0);
     }
 

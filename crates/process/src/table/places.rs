@@ -55,7 +55,12 @@ impl Places {
     #[inline]
     pub(super) fn take(&self, runtime: &Handle) -> u32 {
         let own = self.with_own(runtime, |own| own.pop().unwrap_or_else(|| self.refill(own)));
-        own.unwrap_or_else(|| self.common.lock().take())
+        own.unwrap_or_else(|| self.take_common())
+    }
+
+    #[cold]
+    fn take_common(&self) -> u32 {
+        self.common.lock().take()
     }
 
     #[cold]
@@ -69,12 +74,22 @@ impl Places {
     pub(super) fn put(&self, runtime: &Handle, place: u32) {
         let kept = self.with_own(runtime, |own| {
             if own.len() == KEEP {
-                self.common.lock().free.extend(own.drain(KEEP / 2..));
+                self.relieve(own);
             }
             own.push(place);
         });
         if kept.is_none() {
-            self.common.lock().free.push_back(place);
+            self.put_common(place);
         }
+    }
+
+    #[cold]
+    fn relieve(&self, own: &mut Vec<u32>) {
+        self.common.lock().free.extend(own.drain(KEEP / 2..));
+    }
+
+    #[cold]
+    fn put_common(&self, place: u32) {
+        self.common.lock().free.push_back(place);
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn launch(shared: &Arc<Shared>, birth: Birth) -> Result<TaskId, Refus
     } else {
         &PLAIN
     };
-    match StrandWith::start(&shared.runtime, attributes, cell, body, 1, enter) {
+    match StrandWith::start(&shared.runtime, attributes, 1, || (cell, body), enter) {
         Ok(_) => Ok(id),
         Err(error) => {
             shared.act(counts.end());
