@@ -136,6 +136,66 @@ fn thieves_do_not_share_an_entry() {
     });
 }
 
+/// Takes half into a deque of its own, up to the first entry that is `last`.
+fn half_thief(deque: &Deque<usize>, last: usize) -> thread::JoinHandle<Vec<usize>> {
+    let stealer = deque.stealer();
+    thread::spawn(move || {
+        let own = Deque::new();
+        let first = stealer.steal_half(&own, |entry| *entry == last);
+        first.into_iter().chain(std::iter::from_fn(|| own.pop())).collect()
+    })
+}
+
+/// Rule 1: the owner takes all that it has while a thief claims two at once.
+#[test]
+fn owner_takes_down_into_a_claim_of_several() {
+    check(4, || {
+        let deque = Deque::new();
+        (1..=3).for_each(|i| deque.push(i));
+        let thief = half_thief(&deque, 0);
+        let own: Vec<usize> = std::iter::from_fn(|| deque.pop()).collect();
+        complete(3, thief.join().unwrap().into_iter().chain(own));
+    });
+}
+
+/// Rule 1: what a thief has claimed and left is the owner's.
+#[test]
+fn owner_takes_what_a_thief_has_claimed_and_left() {
+    check(4, || {
+        let deque = Deque::new();
+        (1..=3).for_each(|i| deque.push(i));
+        let thief = half_thief(&deque, 1);
+        let own: Vec<usize> = std::iter::from_fn(|| deque.pop()).collect();
+        complete(3, thief.join().unwrap().into_iter().chain(own));
+    });
+}
+
+/// Rule 1: of two claims of several and an owner that takes all, each gets its own.
+#[test]
+fn owner_takes_down_into_the_claims_of_two_thieves() {
+    check(2, || {
+        let deque = Deque::new();
+        (1..=4).for_each(|i| deque.push(i));
+        let thieves = [half_thief(&deque, 0), half_thief(&deque, 0)];
+        let own: Vec<usize> = std::iter::from_fn(|| deque.pop()).collect();
+        let stolen = thieves.into_iter().flat_map(|thief| thief.join().unwrap());
+        complete(4, stolen.chain(own));
+    });
+}
+
+/// Rule 3: the ring grows beside a claim of several, and the owner takes all of it.
+#[test]
+fn ring_grows_beside_a_claim_of_several() {
+    check(3, || {
+        let deque = Deque::new();
+        (1..=4).for_each(|i| deque.push(i));
+        let thief = half_thief(&deque, 0);
+        deque.push(5);
+        let own: Vec<usize> = std::iter::from_fn(|| deque.pop()).collect();
+        complete(5, thief.join().unwrap().into_iter().chain(own));
+    });
+}
+
 /// Rule 1, by place: the owner takes back what it has pushed, or a thief has it; what was pushed
 /// later does not pass for it.
 #[test]
