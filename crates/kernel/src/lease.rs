@@ -143,6 +143,43 @@ pub(crate) unsafe fn give_back(shared: *const Shared, count: usize) {
     }
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::{
+        Attributes, Builder, Handle, JoinError, OpenBody, ScheduleError, Step, StrandWith, Turn,
+    };
+
+    struct Never;
+
+    impl OpenBody<()> for Never {
+        fn turn(&mut self, _: &StrandWith<()>, _: &mut Turn<'_>) -> Step<u32> {
+            unreachable!("it is never made")
+        }
+
+        fn failed(&mut self, (): &(), _: &Handle, _: JoinError) {}
+    }
+
+    /// Whoever makes the parts of a strand panics: its lease and its name go back.
+    #[test]
+    fn strand_whose_parts_are_not_made_keeps_nothing() {
+        let runtime = Builder::default().workers(1).build().unwrap();
+        let handle = &runtime.handle();
+        let attributes = Attributes { name: Some("never".into()), ..Attributes::default() };
+        let shared = &handle.shared;
+        let held = || (shared.leases.0.load(Relaxed), shared.names.lock().len());
+        let before = held();
+        let make = || -> ((), Never) { std::panic::resume_unwind(Box::new(())) };
+        let start = || -> Result<StrandWith<()>, ScheduleError> {
+            StrandWith::start(handle, &attributes, 1, make, |_| ())
+        };
+        assert!(catch_unwind(AssertUnwindSafe(start)).is_err());
+        assert_eq!(held(), before);
+    }
+}
+
 #[cfg(all(test, loom))]
 mod models {
     use super::*;

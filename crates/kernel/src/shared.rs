@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     /// No more work is taken from outside.
     refusing: AtomicBool,
     /// The names of strands that have one.
-    names: Mutex<HashMap<StrandId, Box<str>>>,
+    pub(crate) names: Mutex<HashMap<StrandId, Box<str>>>,
     next_id: AtomicU64,
     /// For placements that deal in turn.
     next_worker: AtomicUsize,

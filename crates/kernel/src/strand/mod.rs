@@ -130,7 +130,8 @@ impl StrandRef {
             let lease = worker.map_or_else(|| Lease::take(shared), Worker::lease);
             (lease, stock::take(worker.map(Worker::stock), Layout::new::<Whole<P, B>>()))
         });
-        let unused = Unused(shared, memory, Layout::new::<Whole<P, B>>());
+        let layout = Layout::new::<Whole<P, B>>();
+        let unused = Unused { shared, memory, layout, named: attributes.name.as_ref().map(|_| id) };
         let (open, body) = make();
         std::mem::forget(unused);
         let header = Header {
@@ -252,17 +253,26 @@ impl StrandRef {
     }
 }
 
-/// Memory and a lease for a strand that is not there yet. They go back if it can not be made: who makes
-/// its parts has panicked.
-struct Unused<'a>(&'a Arc<Shared>, NonNull<u8>, Layout);
+/// Memory, a lease and a name for a strand that is not there yet. They go back if it can not be made: who
+/// makes its parts has panicked.
+struct Unused<'a> {
+    shared: &'a Arc<Shared>,
+    memory: NonNull<u8>,
+    layout: Layout,
+    /// Its name is in the runtime's list.
+    named: Option<StrandId>,
+}
 
 impl Drop for Unused<'_> {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: it was taken with this layout, and nobody uses it.
-        unsafe { stock::give_back(None, self.1, self.2) };
+        unsafe { stock::give_back(None, self.memory, self.layout) };
+        if let Some(id) = self.named {
+            self.shared.strike(id);
+        }
         // SAFETY: it was taken for the strand.
-        unsafe { Lease::of(self.0) }.give_back();
+        unsafe { Lease::of(self.shared) }.give_back();
     }
 }
 
