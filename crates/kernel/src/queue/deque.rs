@@ -11,7 +11,9 @@
 //!    one sees the other. A thief that sees the owner takes only what is below `bottom`, and
 //!    lowers its claim to that; an owner that sees a thief waits for the lock, and then `top` says
 //!    whose the entry is. With no thief at work `claim` is `top`. A claim is for many at once: to
-//!    look at `bottom` for each would take its line from the owner each time.
+//!    look at `bottom` for each would take its line from the owner each time. Under the lock a thief
+//!    only copies, so an owner waits for long only if the thief is kept off its core meanwhile; what
+//!    is above the claim it takes without waiting.
 //! 2. *A thief sees what was pushed.* Every store that a thief may read `bottom` from and find an
 //!    entry below releases; thieves acquire.
 //! 3. *Nobody writes where a thief reads.* A thief reads an entry that is its own by (1), under the
