@@ -9,8 +9,11 @@
 //! the owner were stuck in one of them; so the owner says it again with each piece, and where the
 //! monitor has not seen that since its last look, it is as usual again, and somebody is called.
 //!
+//! One that pauses comes to nothing, so it keeps nothing.
+//!
 //! Ordering: all accesses are relaxed. Nothing relies on them for being right but by the monitor's
-//! looks, which come for as long as a worker is in a turn and something waits.
+//! looks, which come for as long as a worker is in a turn and something waits. Where workers have
+//! inboxes the monitor may nap for longer beside a turn, and nothing is kept.
 
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

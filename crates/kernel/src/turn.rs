@@ -68,7 +68,8 @@ impl<'a> Turn<'a> {
     ///
     /// What is [kept](Share::Kept) is so for as long as that is said again: where a worker has not said
     /// it for about a quantum, it counts as stuck in something else, and others may take what waits
-    /// there. So say it with each piece of work.
+    /// there. So say it with each piece of work. Where a [`Placement`](crate::Placement) deals to the
+    /// workers, nothing is kept.
     ///
     /// ```
     /// use kernel::{Runtime, Share, Turn};
@@ -83,10 +84,7 @@ impl<'a> Turn<'a> {
     /// ```
     #[inline]
     pub fn share(&mut self, share: Share) {
-        // There is no monitor in a simulation, to see that a worker is stuck.
-        if !self.worker.shared.is_simulated() {
-            self.worker.slot().sharing.set(share);
-        }
+        self.worker.share(share);
     }
 
     /// Counts operations against the budget of the turn. In a simulation each also takes a

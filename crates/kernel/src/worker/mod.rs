@@ -35,6 +35,7 @@ use crate::{
     record::{EventKind, Note, Writer},
     report::WorkerChange,
     shared::{Place, Shared},
+    sharing::Share,
     slot::{PAUSE, STOP, Slot},
     stock::{Stock, Store},
     strand::{StrandId, StrandRef},
@@ -298,6 +299,17 @@ impl Worker {
         self.deque.push(entry);
     }
 
+    /// Says whom what lies on its deque is meant for.
+    #[inline]
+    pub(crate) fn share(&self, share: Share) {
+        // There must be a monitor to see that a worker is stuck. In a simulation there is none, and with
+        // inboxes it may nap beside a turn (see `Shared::place_in`).
+        let share = if self.has_inbox && share == Share::Kept { Share::Usual } else { share };
+        if self.forks {
+            self.slot().sharing.set(share);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn near_len(&self) -> usize {
         self.deque.len()
@@ -361,6 +373,8 @@ impl Worker {
         self.moment.set(0);
         if slot.asked() & PAUSE != 0 {
             slot.leave_turn();
+            // It does not come to what it has kept for itself.
+            slot.sharing.set(Share::Usual);
             slot.set_paused(true);
             self.shared.tell(self.id, WorkerChange::Paused);
             self.shared.idle.leave(|| !self.shared.queues.all_empty());

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Placement, Runtime, Step, Turn, WorkerState};
+use crate::{Placement, Runtime, Share, Step, Turn, WorkerChange, WorkerState};
 
 struct WakesWhenDropped(Waker);
 
@@ -129,6 +129,44 @@ fn one_that_has_not_used_up_its_share_does_not_go_on() {
     let runtime = Runtime::builder().workers(1).build().unwrap();
     let (_, mut join) = runtime.strand().start(|turn| Step::End(turn.goes_on())).unwrap();
     assert_eq!(join.join(), Ok(false));
+}
+
+/// It does not come to what lies there, and others need not wait for the monitor to find that out.
+#[test]
+fn worker_that_pauses_keeps_nothing_to_itself() {
+    let (tell, told) = mpsc::channel();
+    let observer = move |_, change| {
+        if change == WorkerChange::Paused {
+            tell.send(()).unwrap();
+        }
+    };
+    let runtime = Runtime::builder().workers(1).on_worker(observer).build().unwrap();
+    let body = |turn: &mut Turn<'_>| {
+        turn.share(Share::Kept);
+        Step::<()>::Yield
+    };
+    let (_, _join) = runtime.strand().start(body).unwrap();
+    for _ in 0..100 {
+        runtime.pause();
+        told.recv().unwrap();
+        assert!(!runtime.shared.slots[0].sharing.is_kept());
+        runtime.resume();
+        assert_eq!(runtime.compute(|_| ()).unwrap().join(), Ok(()));
+    }
+}
+
+/// Beside one the monitor may nap, and would not see that the worker is stuck.
+#[test]
+fn worker_with_an_inbox_keeps_nothing_to_itself() {
+    for (placement, keeps) in [(Placement::Any, true), (Placement::RoundRobin, false)] {
+        let runtime = Runtime::builder().workers(1).placement(placement).build().unwrap();
+        let shared = runtime.shared.clone();
+        let said = move |turn: &mut Turn<'_>| {
+            turn.share(Share::Kept);
+            shared.slots[0].sharing.is_kept()
+        };
+        assert_eq!(runtime.compute(said).unwrap().join(), Ok(keeps));
+    }
 }
 
 #[test]
