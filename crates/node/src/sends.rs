@@ -10,9 +10,9 @@
 //! comes alone goes is in `alone.rs`.
 //!
 //! Most of a transaction's cost is the recovery of its sender, which is less for several of one sender
-//! together (`recover_together`). What else there is, the hand to a worker, the pool's lock, the wakes of shard and committer, is paid for once by as many as
-//! are in line together, whether they came in one batch or by many connections. A request waits
-//! once: until its transaction is durable or refused.
+//! together (`recover_together`). What else there is, the hand to a worker, the pool's lock, the wakes
+//! of shard and committer, is paid for once by as many as are in line together, whether they came in one
+//! batch or by many connections. A request waits once: until its transaction is durable or refused.
 //!
 //! 1. What is in line is looked at, even if nobody waits for it any more.
 //! 2. There are as many jobs as workers at most. One that finds more in line submits the next. That

@@ -32,12 +32,16 @@ impl Unrecovered {
     /// # Errors
     /// If the signature is not valid, or has a high `s` (EIP-2).
     pub fn recover(self) -> Result<Transaction, Malformed> {
-        if self.envelope.signature().s() > SECP256K1N_HALF {
+        if self.has_high_s() {
             return Err(Malformed::HighS);
         }
         let recover = || self.envelope.recover_signer().map_err(|_| Malformed::Signature);
         let sender = self.sender.map_or_else(recover, Ok)?;
         Ok(Transaction::from_parts(self.envelope, self.encoded, sender, true))
+    }
+
+    fn has_high_s(&self) -> bool {
+        self.envelope.signature().s() > SECP256K1N_HALF
     }
 }
 
@@ -46,6 +50,8 @@ impl Unrecovered {
 /// [`recover`](Unrecovered::recover) does with all others.
 pub fn recover_together<'a>(batch: impl IntoIterator<Item = &'a mut Unrecovered>) {
     let mut batch: Vec<&mut Unrecovered> = batch.into_iter().collect();
+    // One that is refused anyway is not worth a sum.
+    batch.retain(|one| !one.has_high_s());
     let follows = |a: &&mut Unrecovered, b: &&mut Unrecovered| {
         a.envelope.nonce().checked_add(1) == Some(b.envelope.nonce())
     };
@@ -56,10 +62,10 @@ pub fn recover_together<'a>(batch: impl IntoIterator<Item = &'a mut Unrecovered>
         };
         let all: Vec<Signed> = run.iter().map(signed).collect();
         let Some(signer) = all[0].signer() else { continue };
-        if have_signer(&signer, &all[1..]) {
-            let sender = public_key_to_address(signer);
-            run.iter_mut().for_each(|one| one.sender = Some(sender));
-        }
+        // The first one's is known in any case, and need not be recovered again.
+        let known = if have_signer(&signer, &all[1..]) { run.len() } else { 1 };
+        let sender = public_key_to_address(signer);
+        run[..known].iter_mut().for_each(|one| one.sender = Some(sender));
     }
 }
 

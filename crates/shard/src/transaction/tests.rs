@@ -20,6 +20,7 @@ use revm::{
 };
 
 use super::*;
+use crate::execute::testing::Dice;
 
 const CHAIN: u64 = 77;
 const BYTES_MAX: usize = 128 << 10;
@@ -259,6 +260,93 @@ fn a_stand_in_signature_is_refused_from_outside() {
         let unsigned = Transaction::unsigned(fields, SENDER);
         assert_eq!(admit(unsigned.encoded().clone()), Err(Malformed::Signature));
     }
+}
+
+/// One of a type and a nonce, with what is wrong about it: 0 and more than 5 is nothing.
+fn with_flaw(nonce: u64, sort: u64, signer: u8, flaw: u64, dice: &mut Dice) -> Unrecovered {
+    let fields = each_type(nonce)[sort as usize].clone();
+    let good = sign_message(key(signer), fields.signature_hash()).unwrap();
+    let (r, s, v) = (good.r(), good.s(), good.v());
+    let word = |dice: &mut Dice| U256::from_be_bytes(keccak256(dice.roll(1 << 50).to_be_bytes()).0);
+    let odd = [U256::ZERO, U256::from(1), U256::from(5), N - U256::from(1), N, U256::MAX];
+    let signature = match flaw {
+        1 => Signature::new(word(dice), word(dice) >> 1, v),
+        2 => Signature::new(r, N - s, !v),
+        3 => Signature::new(r, s, !v),
+        4 => Signature::new(odd[dice.roll(6) as usize], s, v),
+        5 => Signature::new(r, odd[dice.roll(6) as usize], v),
+        _ => good,
+    };
+    decode(TxEnvelope::from(fields.into_signed(signature)).encoded_2718()).unwrap()
+}
+
+/// What comes of them together is what comes of each, in the same order.
+#[track_caller]
+fn come_out_together_as_one_by_one(batch: &[Unrecovered]) {
+    let one_by_one: Recovered = batch.iter().cloned().map(Unrecovered::recover).collect();
+    let mut together = batch.to_vec();
+    recover_together(&mut together);
+    let found: Vec<_> = together.iter().map(|one| one.sender).collect();
+    for (at, (found, expected)) in found.iter().zip(&one_by_one).enumerate() {
+        let expected = expected.as_ref().ok().map(Transaction::sender);
+        assert!(found.is_none() || *found == expected, "{at}: {found:?}, {expected:?}");
+    }
+    let together: Recovered = together.into_iter().map(Unrecovered::recover).collect();
+    assert_eq!(together, one_by_one);
+}
+
+#[test]
+fn a_row_of_one_sender_is_known_together_whatever_the_types() {
+    let mut row: Vec<_> = (0..12).map(|at| with_flaw(at, at % 4, 1, 0, &mut Dice(1))).collect();
+    come_out_together_as_one_by_one(&row);
+    recover_together(&mut row);
+    assert!(row.iter().all(|one| one.sender == Some(SENDER)));
+}
+
+/// Each flaw in each place of a row, and one of somebody else.
+#[test]
+fn a_row_with_one_that_is_wrong_comes_out_as_one_by_one() {
+    let mut dice = Dice(7);
+    for at in 0..7 {
+        for (signer, flaw) in [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 0)] {
+            let row: Vec<_> = (0..7)
+                .map(|nonce| match nonce == at {
+                    true => with_flaw(nonce, 2, signer, flaw, &mut dice),
+                    false => with_flaw(nonce, 2, 1, 0, &mut dice),
+                })
+                .collect();
+            come_out_together_as_one_by_one(&row);
+        }
+    }
+}
+
+#[test]
+fn any_mixture_comes_out_together_as_one_by_one() {
+    each_seed(60, |seed| {
+        let mut dice = Dice(seed.wrapping_mul(7919) ^ 0x9E37_79B9);
+        // Some mixtures have few that are wrong, others many; so with senders and gaps.
+        let (flaws, senders, gaps) = (6 << dice.roll(6), 1 + dice.roll(3), 4 << dice.roll(4));
+        let mut nonce = dice.roll(100);
+        let batch: Vec<_> = (0..dice.roll(33))
+            .map(|_| {
+                nonce = if dice.roll(gaps) == 0 { dice.roll(100) } else { nonce + 1 };
+                let (sort, signer) = (dice.roll(4), 1 + dice.roll(senders) as u8);
+                let flaw = dice.roll(flaws);
+                with_flaw(nonce, sort, signer, flaw, &mut dice)
+            })
+            .collect();
+        come_out_together_as_one_by_one(&batch);
+    });
+}
+
+/// There is nothing to find out about those that are refused in any case.
+#[test]
+fn one_with_a_high_s_is_not_asked_about() {
+    let flaw = |at: u64| if at < 7 { 0 } else { 2 };
+    let mut row: Vec<_> = (0..20).map(|at| with_flaw(at, 2, 1, flaw(at), &mut Dice(1))).collect();
+    recover_together(&mut row);
+    let known: Vec<bool> = row.iter().map(|one| one.sender.is_some()).collect();
+    assert_eq!(known, [[true; 7].as_slice(), &[false; 13]].concat());
 }
 
 /// Twenty transactions, of which two have no valid signature, and what must come of them.

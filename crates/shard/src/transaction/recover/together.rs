@@ -20,6 +20,14 @@
 //! 2. The `a` are bits of a hash of all that is asked about. So whoever changes a signature to fit them
 //!    changes them, and the answer is always the same.
 //! 3. If the sum is not 0, each signer is recovered by itself.
+//! 4. What recovery refuses has no equation: an r that is 0 or no point's (no point has an x of 0), an s
+//!    of 0, one of them that is not below the order. Then no sum is computed. An r + n can not be meant,
+//!    since v says no more than which of two points it is.
+//!
+//! Whoever sends rows whose sum is not 0, which takes no more than one wrong signature in each, has the
+//! sum computed in vain. It takes some 55 µs and 12 for each signature where a recovery takes 27, so a
+//! row of six costs 1.7 times as much as without sums, longer ones 1.5 times. Nothing is summed twice, so
+//! it does not get worse than that; and a row that is right is as easily sent.
 //!
 //! All of it is known to everybody, so it need not take the same time for all numbers.
 
