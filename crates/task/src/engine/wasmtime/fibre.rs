@@ -26,9 +26,12 @@ use crate::{
     value::Value,
 };
 
+/// What comes of a guest that returns: its results, and the instance that it leaves.
+type Returned = Result<(Vec<Value>, Live)>;
+
 /// A guest on a stack of its own.
 pub(super) struct Fibre {
-    life: Pin<Box<dyn Future<Output = Result<(Vec<Value>, Live)>> + Send>>,
+    life: Pin<Box<dyn Future<Output = Returned> + Send>>,
     lent: Shared,
     /// Operations that it has used.
     used: u64,
@@ -94,7 +97,7 @@ impl Instance for Fibre {
 
 /// From the first operation to the last. A store whose guest has trapped, and with it the places in the
 /// pool, is given back at the end.
-async fn lives(mut live: Live, errand: Errand) -> Result<(Vec<Value>, Live)> {
+async fn lives(mut live: Live, errand: Errand) -> Returned {
     let ended = run(&mut live.store, errand).await;
     if let Ok(fuel) = live.store.get_fuel() {
         live.store.data().lent.lock().meter.read(fuel);

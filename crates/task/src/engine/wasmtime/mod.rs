@@ -118,7 +118,7 @@ fn prepare_on(
         memory: module.memory.and_then(|_| code.get_export_index(MEMORY)),
         common: Arc::new(Common {
             names: trap::exported_names(&module.code.bytes),
-            warm: Warm::new(module, &code),
+            warm: Warm::new(module, &code, &sizes),
         }),
         ready,
         sizes,

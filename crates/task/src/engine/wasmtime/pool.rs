@@ -77,6 +77,11 @@ impl Sizes {
     pub(super) fn stack_at_first(&self) -> usize {
         STACK_KEPT.min(self.stack)
     }
+
+    /// Bytes of a stack, all of it touched.
+    pub(super) fn stack_at_most(&self) -> usize {
+        self.stack + HOST_ROOM
+    }
 }
 
 /// How loads and stores outside the memory are found out.
@@ -128,8 +133,8 @@ fn config(sizes: &Sizes) -> Config {
         .cranelift_opt_level(OptLevel::Speed)
         .consume_fuel(true)
         .max_wasm_stack(sizes.stack)
-        .async_stack_size(sizes.stack + HOST_ROOM)
-        // A task's stack is not left in memory, nor legible, for the next.
+        .async_stack_size(sizes.stack_at_most())
+        // A task's stack is not left in memory, nor legible, for the next; but see `warm.rs`.
         .async_stack_zeroing(true)
         .memory_init_cow(true)
         // A memory in a pool stays where it is, so its address can be kept in a register.

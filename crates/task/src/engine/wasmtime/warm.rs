@@ -8,7 +8,10 @@
 //! 1. What is kept was made as new before. No task sees what the one before it left behind.
 //! 2. A new task takes what is kept before it takes a place from the pool. So an instance that is kept
 //!    takes no place away from anybody.
-//! 3. What is kept has a bound, [`WARM_BYTES`] for each program.
+//! 3. What is kept has a bound, [`WARM_BYTES`] for each program. The store of an instance keeps the stack
+//!    that its guest ran on, and the engine has no way to give that back alone. How much of it was
+//!    touched nobody says, so all of it counts. No guest can read what is left there: wasm reaches its
+//!    stack only by locals and parameters, which are written first.
 
 use std::sync::{
     Mutex, MutexGuard, OnceLock, PoisonError,
@@ -17,14 +20,14 @@ use std::sync::{
 
 use ::wasmtime::{Global, Instance as Linked, ModuleExport, Store};
 
-use super::{fibre, host::Guest};
+use super::{fibre, host::Guest, pool::Sizes};
 use crate::{
     module::{GLOBAL, Module, PAGE},
     value::Value,
 };
 
-/// Bytes of the memories that keep their pages.
-pub(super) const WARM_BYTES: usize = if cfg!(test) { 512 << 10 } else { 16 << 20 };
+/// Bytes of the memories and stacks that keep their pages.
+pub(super) const WARM_BYTES: usize = if cfg!(test) { 4 << 20 } else { 16 << 20 };
 
 /// A task has run long if it has used so many operations for each byte of its memory: to write the
 /// zeroes takes about a fiftieth of the time that the task took.
@@ -40,6 +43,8 @@ pub(super) struct Live {
 pub(super) struct Warm {
     /// Bytes of a new task's memory. 0: nothing is kept.
     bytes: usize,
+    /// Bytes that an instance keeps at most, with its stack.
+    kept_bytes: usize,
     /// What the memory holds at first, by its place; zero elsewhere.
     data: Vec<(usize, Box<[u8]>)>,
     /// The globals that a guest can change.
@@ -53,7 +58,7 @@ pub(super) struct Warm {
 
 impl Warm {
     /// For instances of a module, and of the code that was made from it.
-    pub(super) fn new(module: &Module, code: &::wasmtime::Module) -> Warm {
+    pub(super) fn new(module: &Module, code: &::wasmtime::Module, sizes: &Sizes) -> Warm {
         let renewal = &module.code.renewal;
         let globals: Option<Vec<_>> = renewal
             .globals
@@ -64,6 +69,7 @@ impl Warm {
         let minimum = module.memory.map_or(0, |memory| memory.minimum as usize * PAGE);
         Warm {
             bytes: if possible { minimum } else { 0 },
+            kept_bytes: minimum.saturating_add(sizes.stack_at_most()),
             data: renewal.data.clone(),
             globals: globals.unwrap_or_default(),
             at_first: OnceLock::new(),
@@ -103,8 +109,7 @@ impl Warm {
     /// A task has returned after so many operations. Keeps its instance, if that is worth it.
     pub(super) fn put(&self, mut live: Live, used: u64) {
         let worth_it = self.bytes > 0 && used / OPERATIONS_PER_BYTE >= self.bytes as u64;
-        let room = || (self.count.load(Relaxed) + 1) * self.bytes <= WARM_BYTES;
-        if worth_it && room() && self.renew(&mut live) {
+        if worth_it && self.has_room(self.count.load(Relaxed)) && self.renew(&mut live) {
             self.put_back(live);
         }
     }
@@ -112,7 +117,7 @@ impl Warm {
     /// Keeps an instance that is as new, if there is room.
     pub(super) fn put_back(&self, live: Live) {
         let mut kept = self.lock();
-        if (kept.len() + 1) * self.bytes <= WARM_BYTES {
+        if self.has_room(kept.len()) {
             // Counted first: the count is never below what can be taken, and so never below 0.
             self.count.fetch_add(1, Relaxed);
             kept.push(live);
@@ -120,6 +125,11 @@ impl Warm {
             drop(kept);
             drop(live);
         }
+    }
+
+    /// Whether there is room for one beside so many.
+    fn has_room(&self, kept: usize) -> bool {
+        kept < WARM_BYTES / self.kept_bytes
     }
 
     /// Makes an instance as new. Says whether that is possible: a memory that grew does not shrink.

@@ -92,6 +92,23 @@ fn after_a_task_that_ran_long_the_next_one_finds_its_instance_as_new() {
     assert_eq!(kept(&program), 0, "it did not run long");
 }
 
+/// It counts itself in the memory and in a global.
+#[test]
+fn the_start_function_runs_once_for_each_task_on_what_was_kept() {
+    let start = "(func $begins
+            (global.set $a (i64.add (global.get $a) (i64.const 100)))
+            (i64.store (i32.const 2000) (i64.add (i64.load (i32.const 2000)) (i64.const 1000))))
+        (start $begins))";
+    let text = LONG.replace("PAGES", "1");
+    let open = text.trim_end().strip_suffix(')').expect("the module ends there");
+    let program = Program::new(&format!("{open}{start}"));
+    for round in 0..3 {
+        let found = program.run("runs", &[ENOUGH]).expect("it returns");
+        let begun_once = Value::I64(42 + 0x0605 + 1_100);
+        assert_eq!((found, kept(&program)), (vec![begun_once], 1), "round {round}");
+    }
+}
+
 #[test]
 fn a_task_that_trapped_or_grew_leaves_no_instance_behind() {
     let program = Program::new(&LONG.replace("PAGES", "1"));
@@ -137,9 +154,11 @@ fn an_instance_that_is_kept_takes_no_place_away() {
     assert!(program.try_spawn("runs", &[FEW], Script::new()).is_err());
 }
 
+/// Stacks count too: they stay with their instances.
 #[test]
 fn what_is_kept_has_a_bound() {
-    let pages = warm::WARM_BYTES / 2 / PAGE;
+    let stack = Program::new(&LONG.replace("PAGES", "1")).0.sizes.stack_at_most();
+    let pages = (warm::WARM_BYTES / 2 - stack) / PAGE;
     let program = Program::new(&LONG.replace("PAGES", &pages.to_string()));
     let rounds = Value::I64((warm::OPERATIONS_PER_BYTE as usize * pages * PAGE) as i64);
     let tasks: Vec<Task> =
