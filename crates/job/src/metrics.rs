@@ -59,7 +59,8 @@ pub(crate) struct Seat {
     waiting: [Count; 64],
     pub(crate) waited: Count,
     pub(crate) waits: Count,
-    /// When the clock was last read after a job, and how many had ended here.
+    /// After a job of which batch the clock was last read, when, and how many had ended here.
+    marked_batch: Count,
     marked: Count,
     ended_by_then: Count,
 }
@@ -78,6 +79,7 @@ impl Default for Seat {
             waiting: std::array::from_fn(|_| Count::default()),
             waited: Count::default(),
             waits: Count::default(),
+            marked_batch: Count::default(),
             marked: Count::default(),
             ended_by_then: Count::default(),
         }
@@ -98,18 +100,15 @@ impl Seat {
         self.executing.add(nanos.saturating_mul(weight));
     }
 
-    /// What a job took here on average since this was last asked, with all that is between them; of the
-    /// one that has just run it is known that it took `nanos`, and that is the most. The one that is timed
-    /// is often the first to touch a line of the cache, and takes longer than its neighbours.
-    pub(crate) fn pace(&self, now: u64, nanos: u64) -> u64 {
-        let (since, before) = (self.marked.get(), self.ended_by_then.get());
-        let ended = self.ended();
+    /// After a job of a batch: how far its jobs were apart here on average since this was last asked. `None`:
+    /// not known, since that was after one of another batch.
+    pub(crate) fn pace(&self, batch: u64, now: u64) -> Option<u64> {
+        let (of, since) = (self.marked_batch.get(), self.marked.get());
+        let (ended, before) = (self.ended(), self.ended_by_then.get());
+        self.marked_batch.set(batch);
         self.marked.set(now);
         self.ended_by_then.set(ended);
-        match now.saturating_sub(since).checked_div(ended - before) {
-            Some(average) => average.min(nanos),
-            None => nanos,
-        }
+        if of == batch { now.saturating_sub(since).checked_div(ended - before) } else { None }
     }
 
     /// Jobs that have ended here.

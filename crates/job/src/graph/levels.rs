@@ -189,9 +189,9 @@ pub(super) unsafe fn run(
     let seat = shared.seat(turn.worker());
     let at_once_max = shared.settings.jobs_per_cycle_max;
     loop {
-        let tiny = share(many, turn);
+        share(many, turn);
         // At the end of a level others wait for us, the longer the more we have in hand.
-        let at_once = if tiny { at_once_max } else { at_once_max.min(HELD_MAX) };
+        let at_once = if many.times.are_tiny() { at_once_max } else { at_once_max.min(HELD_MAX) };
         // Half of it, and half of the rest: so thieves find large pieces, and no more than one
         // hand-out waits behind the job that runs.
         while at.end - at.start > at_once {

@@ -34,6 +34,7 @@
 //! Ordering: what a job did is released with its word (see [`word`]) and with the step of its
 //! block; both steps are acquire and release, so the last one to end sees all of them.
 
+pub(crate) mod apart;
 mod beside;
 pub(crate) mod blocks;
 pub(crate) mod cell;
@@ -354,8 +355,20 @@ impl Core {
     }
 
     /// For how many jobs a turn counts that took so long.
-    fn weight_after(&self, index: u32, nanos: u64, pace: u64) -> u64 {
+    fn weight_after(&self, index: u32, nanos: u64, pace: Option<u64>) -> u64 {
         self.batch().map_or(1, |many| many.times.weight_after(index, nanos, pace))
+    }
+
+    /// What a job of it took at least, if they are tiny and workers share them.
+    fn least_if_shared(&self) -> Option<u64> {
+        self.batch().and_then(|many| many.times.least_if_shared())
+    }
+
+    /// Tiny jobs of it are not shared any more.
+    fn keep_apart(&self) {
+        if let Some(many) = self.batch() {
+            many.times.keep_apart();
+        }
     }
 
     pub(crate) fn timings(&self, index: u32) -> Option<Timings> {

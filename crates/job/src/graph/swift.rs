@@ -30,6 +30,9 @@ const PREFETCH_MAX: u32 = 4;
 /// So many ranges of ready jobs a worker keeps in hand.
 const HAND: usize = 32;
 
+/// So many tiny jobs a worker keeps in hand before it offers any.
+const TINY_HELD: u32 = 8;
+
 /// Nobody.
 const NONE: u32 = u32::MAX;
 
@@ -173,9 +176,9 @@ unsafe fn run_on(first: u32, hand: &mut Hand, shared: &Shared, seat: &Seat, turn
 /// oldest are offered to thieves, one per worker. Neighbours are kept as ranges. While a job runs no
 /// more than one hand-out is held, since nobody else can take that meanwhile.
 ///
-/// If jobs are [tiny](crate::graph::times::Times::are_tiny) none is offered, and the worker keeps its
-/// deque to itself while it comes from one to the next: whoever fetches one of them, and the lines that
-/// it is about to write to, takes longer for that than to run it.
+/// If jobs are [tiny](crate::graph::times::Times::are_tiny) a few more are held before any is offered. And
+/// where it [does not pay](crate::graph::apart) to share them at all, the worker keeps its deque to itself
+/// while it comes from one to the next.
 struct Hand {
     core: NonNull<Core>,
     workers: usize,
@@ -232,8 +235,9 @@ impl Hand {
     #[inline(always)]
     fn offer(&mut self, many: &Many, turn: &mut Turn<'_>) {
         let (workers, max) = (self.workers, self.max);
-        let tiny = share(many, turn);
-        while self.oldest != self.end && (self.held > max || !tiny && turn.near() < workers) {
+        let few = share(many, turn);
+        let wanted = |held: u32, turn: &Turn<'_>| turn.near() < workers && held > few;
+        while self.oldest != self.end && (self.held > max || wanted(self.held, turn)) {
             self.give(turn);
         }
     }
@@ -257,12 +261,16 @@ impl Hand {
     }
 }
 
-/// Says whom the worker's deque is for. True: for itself, since the jobs are tiny.
+/// Says whom the worker's deque is for, and returns how many jobs it holds before it offers any.
 #[inline(always)]
-pub(super) fn share(many: &Many, turn: &mut Turn<'_>) -> bool {
-    let tiny = many.times.are_tiny();
-    turn.share(if tiny { Share::Kept } else { Share::Eager });
-    tiny
+pub(super) fn share(many: &Many, turn: &mut Turn<'_>) -> u32 {
+    let share = many.times.share();
+    turn.share(share);
+    match share {
+        Share::Eager => 0,
+        Share::Kept => u32::MAX,
+        _ => TINY_HELD,
+    }
 }
 
 impl Core {

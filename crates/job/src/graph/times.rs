@@ -7,7 +7,11 @@
 
 use std::time::Duration;
 
-use crate::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use kernel::Share;
+
+use crate::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
 
 /// Of a batch with fewer jobs each is timed.
 pub const EXACT_MAX: usize = 128;
@@ -27,6 +31,10 @@ const TINY: i64 = 250;
 /// What is remembered of earlier jobs here: a few.
 const TINY_REMEMBERED: i64 = 4 * TINY;
 
+const EAGER: u8 = 0;
+const USUAL: u8 = 1;
+const KEPT: u8 = 2;
+
 pub(crate) struct Times {
     /// An index is timed if these bits of it are 0.
     mask: AtomicU32,
@@ -37,6 +45,12 @@ pub(crate) struct Times {
     excess: AtomicI64,
     /// By how much they were shorter than [`TINY`], as far as that is remembered.
     lack: AtomicI64,
+    /// What one of them took at least.
+    least: AtomicU64,
+    /// Whether they are not shared if they are tiny.
+    apart: AtomicBool,
+    /// What follows from it.
+    share: AtomicU8,
     jobs: u32,
     submitted: u64,
     stamps: Box<[Stamps]>,
@@ -74,13 +88,27 @@ impl Timings {
 }
 
 impl Times {
-    pub(crate) fn new(jobs: usize, all: bool, submitted: u64) -> Times {
+    /// If tiny jobs are kept `apart`, they pass for tiny until they are seen not to be.
+    pub(crate) fn new(jobs: usize, all: bool, submitted: u64, apart: bool) -> Times {
         let stride = if all || jobs < EXACT_MAX { 1 } else { STRIDE };
         let stamps = (0..jobs.div_ceil(stride)).map(|_| Stamps::default()).collect();
         let stride = stride as u32;
         let mask = AtomicU32::new(stride - 1);
-        let (excess, lack) = (AtomicI64::new(0), AtomicI64::new(0));
-        Times { mask, stride, excess, lack, jobs: jobs as u32, submitted, stamps }
+        let (excess, lack) = (AtomicI64::new(0), AtomicI64::new(apart.into()));
+        let share = AtomicU8::new(if apart { KEPT } else { EAGER });
+        let (least, apart) = (AtomicU64::new(u64::MAX), AtomicBool::new(apart));
+        Times {
+            mask,
+            stride,
+            excess,
+            lack,
+            least,
+            apart,
+            share,
+            jobs: jobs as u32,
+            submitted,
+            stamps,
+        }
     }
 
     /// How many jobs one that has stamps stands for: those up to the next one, or to the end.
@@ -88,13 +116,17 @@ impl Times {
         u64::from(self.stride.min(self.jobs - index))
     }
 
-    /// A turn of a job that is timed took so long, and those before it about `pace`. Returns for how many
-    /// jobs that counts: for itself alone while every one is timed.
-    pub(crate) fn weight_after(&self, index: u32, nanos: u64, pace: u64) -> u64 {
+    /// A turn of a job that is timed took so long, and those before it were `pace` apart, if that is known.
+    /// Returns for how many jobs that counts: for itself alone while every one is timed.
+    pub(crate) fn weight_after(&self, index: u32, nanos: u64, pace: Option<u64>) -> u64 {
         if self.stride == 1 {
             return 1;
         }
-        let pace = i64::try_from(pace).unwrap_or(i64::MAX);
+        if nanos < self.least.load(Relaxed) {
+            self.least.store(nanos, Relaxed);
+        }
+        // The one that is timed is often the first to touch a line of the cache.
+        let pace = i64::try_from(pace.map_or(nanos, |pace| pace.min(nanos))).unwrap_or(i64::MAX);
         let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
         let was = self.excess.load(Relaxed);
         let excess = was.saturating_add(nanos - LONG).clamp(-REMEMBERED, REMEMBERED);
@@ -112,8 +144,41 @@ impl Times {
         let lack = (was + TINY - pace.min(2 * TINY)).clamp(-TINY_REMEMBERED, TINY_REMEMBERED);
         if lack != was {
             self.lack.store(lack, Relaxed);
+            self.settle();
         }
         if all || !index.is_multiple_of(self.stride) { 1 } else { self.weight(index) }
+    }
+
+    pub(crate) fn keep_apart(&self) {
+        self.apart.store(true, Relaxed);
+        self.settle();
+    }
+
+    /// Whom a worker's deque is for while it runs jobs of the batch.
+    #[inline(always)]
+    pub(crate) fn share(&self) -> Share {
+        match self.share.load(Relaxed) {
+            EAGER => Share::Eager,
+            KEPT => Share::Kept,
+            _ => Share::Usual,
+        }
+    }
+
+    /// What is known of its jobs has changed.
+    fn settle(&self) {
+        let share = match (self.are_tiny(), self.apart.load(Relaxed)) {
+            (false, _) => EAGER,
+            (true, true) => KEPT,
+            (true, false) => USUAL,
+        };
+        if share != self.share.load(Relaxed) {
+            self.share.store(share, Relaxed);
+        }
+    }
+
+    pub(crate) fn least_if_shared(&self) -> Option<u64> {
+        let shared = !self.apart.load(Relaxed) && self.are_tiny();
+        shared.then(|| self.least.load(Relaxed))
     }
 
     /// Whether its jobs are so short that it does not pay to share a few of them.
@@ -258,22 +323,22 @@ mod tests {
 
     #[test]
     fn the_last_of_a_sample_stands_for_those_that_are_left() {
-        let times = Times::new(130, false, 0);
-        assert_eq!([0, 64, 128].map(|index| times.weight_after(index, 100, 100)), [64, 64, 2]);
-        let exact = Times::new(EXACT_MAX - 1, false, 0);
-        assert_eq!([0, 1, 64].map(|index| exact.weight_after(index, 100, 100)), [1; 3]);
+        let times = Times::new(130, false, 0, false);
+        assert_eq!([0, 64, 128].map(|index| times.weight_after(index, 100, None)), [64, 64, 2]);
+        let exact = Times::new(EXACT_MAX - 1, false, 0, false);
+        assert_eq!([0, 1, 64].map(|index| exact.weight_after(index, 100, None)), [1; 3]);
     }
 
     #[test]
     fn all_are_timed_while_they_are_long_and_a_sample_when_they_are_short_again() {
-        let times = Times::new(6_400, false, 0);
+        let times = Times::new(6_400, false, 0, false);
         assert!(times.is_timed(64) && !times.is_timed(65));
-        assert_eq!(times.weight_after(0, 2 * LONG as u64, 2 * LONG as u64), 1);
+        assert_eq!(times.weight_after(0, 2 * LONG as u64, None), 1);
         assert!(times.is_timed(1));
         assert!(times.of(1).is_none(), "for the metrics only");
-        assert_eq!(times.weight_after(1, 2 * LONG as u64, 2 * LONG as u64), 1);
+        assert_eq!(times.weight_after(1, 2 * LONG as u64, None), 1);
         let short = (2..).find(|index| {
-            times.weight_after(*index, 100, 100);
+            times.weight_after(*index, 100, None);
             !times.is_timed(1)
         });
         assert_eq!(short, Some(4), "what they were too long is made up for");
@@ -281,11 +346,11 @@ mod tests {
 
     #[test]
     fn jobs_are_tiny_once_some_were_and_one_that_is_long_by_accident_is_soon_forgotten() {
-        let times = Times::new(6_400, false, 0);
+        let times = Times::new(6_400, false, 0, false);
         assert!(!times.are_tiny(), "nothing is known");
         let after = |nanos: &[u64]| {
             for nanos in nanos {
-                times.weight_after(0, *nanos, *nanos);
+                times.weight_after(0, *nanos, None);
             }
             times.are_tiny()
         };
@@ -299,17 +364,17 @@ mod tests {
     /// As when a worker loses its processor in the middle of a short job.
     #[test]
     fn one_that_is_long_by_accident_is_soon_forgotten() {
-        let times = Times::new(6_400, false, 0);
-        assert_eq!(times.weight_after(0, u64::MAX, u64::MAX), 1);
+        let times = Times::new(6_400, false, 0, false);
+        assert_eq!(times.weight_after(0, u64::MAX, None), 1);
         let timed = (1..6_400).take_while(|index| times.is_timed(*index)).inspect(|index| {
-            times.weight_after(*index, 100, 100);
+            times.weight_after(*index, 100, None);
         });
         assert_eq!(timed.count(), 11);
         for index in (128..6_400).step_by(64) {
-            times.weight_after(index, 100, 100);
+            times.weight_after(index, 100, None);
         }
         // Among many that were short it changes nothing.
-        assert_eq!(times.weight_after(64, 9 * LONG as u64, 9 * LONG as u64), 64);
+        assert_eq!(times.weight_after(64, 9 * LONG as u64, None), 64);
         assert!(!times.is_timed(65));
     }
 }

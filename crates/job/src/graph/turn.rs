@@ -110,8 +110,13 @@ fn stop_clock(
     seat.counted_since.set(0);
     let noted = core.noted(index);
     let took = now.saturating_sub(clock.started);
-    let pace = seat.pace(now, took);
+    let pace = seat.pace(core.number, now);
     let stands_for = if clock.counts { core.weight_after(index, took, pace) } else { 0 };
+    if let Some((pace, least)) = pace.zip(core.least_if_shared())
+        && !shared.apart.pays(pace, least, shared.workers_count, now)
+    {
+        core.keep_apart();
+    }
     seat.note_execution(took, stands_for);
     let took = noted.map_or(took, |noted| noted.worked(took));
     if verdict == Verdict::Continue {

@@ -9,7 +9,7 @@ use crate::{
     about::{JobInfo, Kept, Prioritizer, nanos},
     error::Error,
     event::{Event, Hub},
-    graph::{Core, word::Ended},
+    graph::{Core, apart::Apart, word::Ended},
     id::JobId,
     learn::Classes,
     metrics::{Count, Metrics, Seat, WorkerMetrics},
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     /// No worker takes jobs.
     deserted: AtomicBool,
     deadlines_missed: Count,
+    /// Whether tiny jobs are shared.
+    pub(crate) apart: Apart,
 }
 
 /// What was asked of a worker.
@@ -76,6 +78,7 @@ impl Shared {
         let workers = handle.worker_count();
         Shared {
             room: Room::new(settings.capacity),
+            apart: Apart::default(),
             settings,
             runtime: handle.id(),
             workers_count: workers,

@@ -277,7 +277,7 @@ impl Pool {
         let now = nanos(self.handle.now());
         let parts = Parts {
             ticket,
-            times: Times::new(words.len(), timed, now),
+            times: Times::new(words.len(), timed, now, shared.apart.holds(now)),
             words: words.into_boxed_slice(),
             cells: cells.into_cells(),
             some_resumable,
