@@ -23,7 +23,7 @@
 
 use std::{ops::Range, ptr::NonNull};
 
-use kernel::Turn;
+use kernel::{Share, Turn};
 
 use crate::{
     batch::layout::Layout,
@@ -34,7 +34,7 @@ use crate::{
         end::{Doomed, after_turn_with_care, end_doomed},
         line::Closed,
         ready::Ready,
-        swift::{share, tell_with_care},
+        swift::tell_with_care,
         turn::take_turn,
         word::Ended,
     },
@@ -189,7 +189,11 @@ pub(super) unsafe fn run(
     let seat = shared.seat(turn.worker());
     let at_once_max = shared.settings.jobs_per_cycle_max;
     loop {
-        share(many, turn);
+        // A piece of a level is never only a few: who has nothing to do may have it at once.
+        turn.share(match many.times.share() {
+            Share::Kept => Share::Kept,
+            _ => Share::Eager,
+        });
         // At the end of a level others wait for us, the longer the more we have in hand.
         let at_once = if many.times.are_tiny() { at_once_max } else { at_once_max.min(HELD_MAX) };
         // Half of it, and half of the rest: so thieves find large pieces, and no more than one

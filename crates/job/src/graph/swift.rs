@@ -263,7 +263,7 @@ impl Hand {
 
 /// Says whom the worker's deque is for, and returns how many jobs it holds before it offers any.
 #[inline(always)]
-pub(super) fn share(many: &Many, turn: &mut Turn<'_>) -> u32 {
+fn share(many: &Many, turn: &mut Turn<'_>) -> u32 {
     let share = many.times.share();
     turn.share(share);
     match share {
