@@ -64,7 +64,7 @@ impl Asked {
     /// The arguments from the first one on. `block_overrides`: there may be some.
     fn read(call: &mut Call, block_overrides: bool) -> Result<Asked, RpcError> {
         let shard = call.shard()?;
-        let request: TransactionRequest = call.args.required("call")?;
+        let request: TransactionRequest = call.args.required_short::<request::Short, _>("call")?;
         let block: Option<BlockId> = call.args.optional("block")?;
         let state: Option<StateOverride> = call.args.optional("stateOverrides")?;
         let changes: Option<BlockOverrides> =

@@ -1,8 +1,11 @@
 //! How does a call as clients write it become one that a shard makes?
 
 use alloy_eips::{BlockId, BlockNumberOrTag};
-use alloy_primitives::{B256, TxKind, map::B256HashMap};
-use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256, map::B256HashMap};
+use alloy_rpc_types_eth::{
+    BlockOverrides, TransactionInput, TransactionRequest, state::StateOverride,
+};
+use serde::Deserialize;
 use shard::{
     Environment, Shard,
     execute::{
@@ -15,6 +18,25 @@ use crate::{
     context::Context,
     rpc::error::{LIMIT, RpcError},
 };
+
+/// What nearly every call says. A whole request has parts that depend on each other, for which it is read
+/// twice.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Short {
+    from: Option<Address>,
+    to: Option<Address>,
+    value: Option<U256>,
+    data: Option<Bytes>,
+    input: Option<Bytes>,
+}
+
+impl From<Short> for TransactionRequest {
+    fn from(Short { from, to, value, data, input }: Short) -> TransactionRequest {
+        let (to, input) = (to.map(TxKind::Call), TransactionInput { data, input });
+        TransactionRequest { from, to, value, input, ..TransactionRequest::default() }
+    }
+}
 
 /// The call that is meant. What contradicts itself, the shard or a limit is refused.
 pub(crate) fn call(
@@ -145,4 +167,32 @@ pub(crate) fn next_block(context: &Context, shard: &Shard) -> (u64, BlockContext
         environment = Environment { timestamp, ..(*environment).clone() }.into();
     }
     (tip.number(), BlockContext::after(&tip.header, tip.hash, &environment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call is the same in both forms, and what the short one does not know is left to the long one.
+    #[test]
+    fn calls_in_the_short_form_are_those_of_the_long_one() {
+        let address = "0x00000000000000000000000000000000000000aa";
+        let same = [
+            "{}".to_owned(),
+            format!(r#"{{"to":"{address}"}}"#),
+            format!(r#"{{"to":null,"data":"0x6001","from":"{address}"}}"#),
+            format!(r#"{{"to":"{address}","input":"0x","data":"0x12","value":"0x10"}}"#),
+            format!(r#"{{"to":"{address}","input":null,"value":null}}"#),
+        ];
+        for text in &same {
+            let short: Short = serde_json::from_str(text).unwrap();
+            let (short, long): (TransactionRequest, TransactionRequest) =
+                (short.into(), serde_json::from_str(text).unwrap());
+            assert_eq!(short, long, "{text}");
+        }
+        let others = [r#"{"gas":"0x5208"}"#, r#"{"to":"0x12"}"#, r#"{"type":"0x2"}"#, "null", "[]"];
+        for text in others {
+            assert!(serde_json::from_str::<Short>(text).is_err(), "{text}");
+        }
+    }
 }
