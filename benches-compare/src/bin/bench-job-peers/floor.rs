@@ -32,9 +32,7 @@ const BATCH: usize = 16;
 
 pub(crate) fn graphs(args: &Args) -> Line {
     match args.workload.as_str() {
-        "dag_1us" | "dag_10us" | "levels_0" | "levels_1us" => {
-            measure(args, NAME, &Lockstep(args.workers))
-        }
+        "dag_1us" | "dag_10us" | "levels_1us" => measure(args, NAME, &Lockstep(args.workers)),
         _ => measure(args, NAME, &Sequential),
     }
 }
