@@ -12,7 +12,7 @@ use progress::Progress;
 
 use super::{
     callgrind,
-    plan::{Method, Plan, Speed, Standing},
+    plan::{Better, Method, Plan, Speed, Standing},
     programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
     row::{Row, Series},
     running::{self, Running},
@@ -23,6 +23,11 @@ const GLANCE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A peer that has failed so often, and never done it, is not tried again.
 const FAILURES_MAX: usize = 2;
+
+/// Who is so many times worse than the best of the others will not be the best of a row, and is not
+/// run any more after two rounds. Most of the time would otherwise go to the slowest.
+const DISTANT: f64 = 4.0;
+const DISTANT_ROUNDS: usize = 2;
 
 /// Runs a plan for all rounds.
 pub(super) fn rows(
@@ -42,7 +47,7 @@ pub(super) fn rows(
                     // Another first each round, so that nobody always follows the same one.
                     let at = (at + round) % contestants.len();
                     let (contestant, attempts) = (&contestants[at], &mut attempts[at]);
-                    if attempts.is_hopeless() {
+                    if attempts.is_hopeless() || results.is_distant(contestant.name(), plan) {
                         continue;
                     }
                     watch.doing(plan, round, contestant);
@@ -164,6 +169,11 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
+/// Neither ours nor a floor.
+fn is_other(name: &str) -> bool {
+    ![OURS, OURS_SYSTEM, FLOOR].contains(&name)
+}
+
 /// Results by row and contestant.
 #[derive(Default)]
 struct Results(BTreeMap<String, (String, BTreeMap<String, Series>)>);
@@ -191,6 +201,26 @@ impl Results {
             }
         }
         Ok(())
+    }
+
+    /// Has it been measured often enough to know that it is no match for the best of the others, in
+    /// any of the plan's rows?
+    fn is_distant(&self, name: &str, plan: &Plan) -> bool {
+        let others = |series: &BTreeMap<String, Series>| {
+            let known = series.iter().filter(|(name, _)| is_other(name));
+            known.filter_map(|(_, series)| series.value()).reduce(|a, b| plan.better.of(a, b))
+        };
+        let is_distant = |row: &&str| {
+            let Some((_, series)) = self.0.get(*row) else { return false };
+            let Some(own) = series.get(name).filter(|own| own.rounds() >= DISTANT_ROUNDS) else {
+                return false;
+            };
+            own.value().zip(others(series)).is_some_and(|(own, best)| match plan.better {
+                Better::Smaller => own > best * DISTANT,
+                Better::Larger => own < best / DISTANT,
+            })
+        };
+        is_other(name) && plan.results.iter().all(|row| is_distant(row))
     }
 
     /// In all rows that the plan would have given.
@@ -236,5 +266,43 @@ impl Results {
             })
         };
         plan.results.iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::plan;
+
+    /// Two rows of two rounds each: a value per contestant and row.
+    fn results(values: &[(&str, [f64; 2])], rounds: usize) -> Results {
+        let mut results = Results::default();
+        for (name, values) in values {
+            for (row, value) in ["p50", "p99"].iter().zip(values) {
+                let (_, series) = results.0.entry(row.to_string()).or_default();
+                (0..rounds).for_each(|_| series.entry(name.to_string()).or_default().add(*value));
+            }
+        }
+        results
+    }
+
+    #[test]
+    fn who_is_far_behind_in_every_row_is_not_run_again() {
+        let plan = plan::clock("latency", &["p50", "p99"], 1);
+        let all = [("ours", [1.0, 1.0]), ("near", [9.0, 40.0]), ("far", [40.0, 90.0])];
+        let known = results(&[all.as_slice(), &[("mixed", [10.0, 20.0])]].concat(), 2);
+        assert!(known.is_distant("far", &plan));
+        // Ours is measured to the end, however the others compare with it.
+        assert!(!known.is_distant("near", &plan) && !known.is_distant("ours", &plan));
+        assert!(!known.is_distant("mixed", &plan), "near in one of its rows");
+        assert!(!results(&all, 1).is_distant("far", &plan), "one round says little");
+    }
+
+    #[test]
+    fn where_more_is_better_the_smaller_is_far_behind() {
+        let plan =
+            plan::Plan { better: Better::Larger, ..plan::clock("calls", &["p50", "p99"], 1) };
+        let known = results(&[("fast", [50.0, 50.0]), ("slow", [10.0, 10.0])], 2);
+        assert!(known.is_distant("slow", &plan) && !known.is_distant("fast", &plan));
     }
 }

@@ -32,6 +32,11 @@ impl Series {
         (!self.values.is_empty()).then(|| median(&self.values))
     }
 
+    /// How many of them gave one.
+    pub(super) fn rounds(&self) -> usize {
+        self.values.len()
+    }
+
     /// Why there is no value.
     pub(super) fn failure(&self) -> Option<&str> {
         if self.values.is_empty() { self.note.as_deref() } else { None }
