@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use progress::Progress;
 
 use super::{
-    callgrind,
-    plan::{Better, Method, Plan, Speed, Standing},
+    callgrind, enough,
+    plan::{Method, Plan, Speed, Standing},
     programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
     row::{Row, Series},
     running::{self, Running},
@@ -23,11 +23,6 @@ const GLANCE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A peer that has failed so often, and never done it, is not tried again.
 const FAILURES_MAX: usize = 2;
-
-/// Who is so many times worse than the best of the others will not be the best of a row, and is not
-/// run any more after two rounds. Most of the time would otherwise go to the slowest.
-const DISTANT: f64 = 4.0;
-const DISTANT_ROUNDS: usize = 2;
 
 /// Runs a plan for all rounds.
 pub(super) fn rows(
@@ -43,11 +38,16 @@ pub(super) fn rows(
         Method::Clock => {
             let mut attempts = vec![Attempts::default(); contestants.len()];
             for round in 0..speed.rounds().min(plan.rounds_max) {
+                if enough::is_settled(&results.rows, plan) {
+                    break;
+                }
                 for at in 0..contestants.len() {
                     // Another first each round, so that nobody always follows the same one.
                     let at = (at + round) % contestants.len();
                     let (contestant, attempts) = (&contestants[at], &mut attempts[at]);
-                    if attempts.is_hopeless() || results.is_distant(contestant.name(), plan) {
+                    let out_of_reach =
+                        enough::is_out_of_reach(&results.rows, contestant.name(), plan);
+                    if attempts.is_hopeless() || out_of_reach {
                         continue;
                     }
                     watch.doing(plan, round, contestant);
@@ -169,14 +169,12 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// Neither ours nor a floor.
-fn is_other(name: &str) -> bool {
-    ![OURS, OURS_SYSTEM, FLOOR].contains(&name)
-}
-
 /// Results by row and contestant.
 #[derive(Default)]
-struct Results(BTreeMap<String, (String, BTreeMap<String, Series>)>);
+struct Results {
+    rows: enough::Rows,
+    units: BTreeMap<String, String>,
+}
 
 impl Results {
     fn add(&mut self, contestant: &Contestant, line: &serde_json::Value) -> Result<()> {
@@ -184,8 +182,7 @@ impl Results {
         let text = |name: &str| fields.get(name).and_then(|v| v.as_str());
         let workload = text("workload").context("no name")?;
         let unit = text("unit").context("no unit")?;
-        if let Some((known, _)) = self.0.get(workload)
-            && !known.is_empty()
+        if let Some(known) = self.units.get(workload)
             && known != unit
         {
             bail!("{} counts {workload} in {unit}, others in {known}", contestant.name());
@@ -203,26 +200,6 @@ impl Results {
         Ok(())
     }
 
-    /// Has it been measured often enough to know that it is no match for the best of the others, in
-    /// any of the plan's rows?
-    fn is_distant(&self, name: &str, plan: &Plan) -> bool {
-        let others = |series: &BTreeMap<String, Series>| {
-            let known = series.iter().filter(|(name, _)| is_other(name));
-            known.filter_map(|(_, series)| series.value()).reduce(|a, b| plan.better.of(a, b))
-        };
-        let is_distant = |row: &&str| {
-            let Some((_, series)) = self.0.get(*row) else { return false };
-            let Some(own) = series.get(name).filter(|own| own.rounds() >= DISTANT_ROUNDS) else {
-                return false;
-            };
-            own.value().zip(others(series)).is_some_and(|(own, best)| match plan.better {
-                Better::Smaller => own > best * DISTANT,
-                Better::Larger => own < best / DISTANT,
-            })
-        };
-        is_other(name) && plan.results.iter().all(|row| is_distant(row))
-    }
-
     /// In all rows that the plan would have given.
     fn fail(&mut self, contestant: &Contestant, plan: &Plan, why: &str) {
         for row in plan.results {
@@ -231,17 +208,18 @@ impl Results {
     }
 
     fn series(&mut self, who: &Contestant, row: &str, unit: &str) -> &mut Series {
-        let (known, series) = self.0.entry(row.to_owned()).or_default();
-        if known.is_empty() {
-            *known = unit.to_owned();
+        // Who fails names none.
+        if !unit.is_empty() {
+            self.units.entry(row.to_owned()).or_insert_with(|| unit.to_owned());
         }
-        series.entry(who.name().to_owned()).or_default()
+        self.rows.entry(row.to_owned()).or_default().entry(who.name().to_owned()).or_default()
     }
 
     fn into_rows(mut self, plan: &Plan, setting: Setting) -> Vec<Row> {
         let allocator = setting.of_ours();
         let row = |name: &&str| {
-            let (unit, mut series) = self.0.remove(*name)?;
+            let mut series = self.rows.remove(*name)?;
+            let unit = self.units.remove(*name).unwrap_or_default();
             let mut ours = series.remove(OURS).unwrap_or_default();
             if let Some(value) = series.remove(OURS_SYSTEM).and_then(|series| series.value()) {
                 ours.add_beside("system", value);
@@ -266,43 +244,5 @@ impl Results {
             })
         };
         plan.results.iter().filter_map(row).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::plan;
-
-    /// Two rows of two rounds each: a value per contestant and row.
-    fn results(values: &[(&str, [f64; 2])], rounds: usize) -> Results {
-        let mut results = Results::default();
-        for (name, values) in values {
-            for (row, value) in ["p50", "p99"].iter().zip(values) {
-                let (_, series) = results.0.entry(row.to_string()).or_default();
-                (0..rounds).for_each(|_| series.entry(name.to_string()).or_default().add(*value));
-            }
-        }
-        results
-    }
-
-    #[test]
-    fn who_is_far_behind_in_every_row_is_not_run_again() {
-        let plan = plan::clock("latency", &["p50", "p99"], 1);
-        let all = [("ours", [1.0, 1.0]), ("near", [9.0, 40.0]), ("far", [40.0, 90.0])];
-        let known = results(&[all.as_slice(), &[("mixed", [10.0, 20.0])]].concat(), 2);
-        assert!(known.is_distant("far", &plan));
-        // Ours is measured to the end, however the others compare with it.
-        assert!(!known.is_distant("near", &plan) && !known.is_distant("ours", &plan));
-        assert!(!known.is_distant("mixed", &plan), "near in one of its rows");
-        assert!(!results(&all, 1).is_distant("far", &plan), "one round says little");
-    }
-
-    #[test]
-    fn where_more_is_better_the_smaller_is_far_behind() {
-        let plan =
-            plan::Plan { better: Better::Larger, ..plan::clock("calls", &["p50", "p99"], 1) };
-        let known = results(&[("fast", [50.0, 50.0]), ("slow", [10.0, 10.0])], 2);
-        assert!(known.is_distant("slow", &plan) && !known.is_distant("fast", &plan));
     }
 }

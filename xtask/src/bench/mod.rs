@@ -9,6 +9,7 @@ pub(crate) mod callgrind;
 mod chart;
 mod compare;
 mod derived;
+mod enough;
 mod exchange;
 mod foreign;
 mod machine;

@@ -57,16 +57,6 @@ pub(super) enum Better {
     Larger,
 }
 
-impl Better {
-    /// The better of two values.
-    pub(super) fn of(self, a: f64, b: f64) -> f64 {
-        match self {
-            Better::Smaller => a.min(b),
-            Better::Larger => a.max(b),
-        }
-    }
-}
-
 /// What the others of a row are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {

@@ -42,10 +42,19 @@ impl Series {
         if self.values.is_empty() { self.note.as_deref() } else { None }
     }
 
+    /// The best round and the worst.
+    pub(super) fn extremes(&self, better: Better) -> Option<(f64, f64)> {
+        let low = self.values.iter().copied().reduce(f64::min)?;
+        let high = self.values.iter().copied().reduce(f64::max)?;
+        Some(match better {
+            Better::Smaller => (low, high),
+            Better::Larger => (high, low),
+        })
+    }
+
     /// The distance of the extremes, as a share of the median.
     pub(super) fn spread(&self) -> f64 {
-        let extreme = |pick: fn(f64, f64) -> f64| self.values.iter().copied().reduce(pick);
-        let (low, high) = (extreme(f64::min).unwrap_or(0.0), extreme(f64::max).unwrap_or(0.0));
+        let (low, high) = self.extremes(Better::Smaller).unwrap_or_default();
         let middle = median(&self.values);
         if middle > 0.0 { (high - low) / middle } else { 0.0 }
     }
