@@ -7,6 +7,13 @@
 //! as long as there are turns at all, and is called for the first one after that (see
 //! [`crate::vigil`]). So an idle runtime uses no CPU, a job now and then costs hardly more than its own
 //! worker's, and a turn that hangs is reported also where nobody waits.
+//!
+//! Where all cores are taken, each look is taken from a worker. So while each worker is in a turn and has
+//! looked at the time by itself within the last half of a quantum (see `worker/look.rs`; where quanta are
+//! short none does), the monitor rests: it sleeps for twice as long after every other look, up to four quanta. That ends at the first look
+//! that finds a worker which has not, or one who has used up a quantum, and as soon as a worker
+//! sleeps. A turn that never asks is thus told that its quantum is over after one and a half at latest, or
+//! after some five if all had looked at the time shortly before it began.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -31,6 +38,11 @@ const DOZE: Nanos = 100_000_000;
 /// The longest time between two looks while something waits: calls for help that were held back
 /// (see [`crate::damper`]) wait no longer.
 const LOOK_MAX: Nanos = 1_000_000;
+
+/// While all look at the time by themselves the time between two looks is doubled after so many looks,
+const CALM: u32 = 2;
+/// And so many times.
+const DOUBLED_MAX: u32 = 3;
 
 /// One who has used up a quantum before, and runs because nobody else waited, is told to end when
 /// somebody else does, if it has had so much of its next one.
@@ -61,6 +73,16 @@ fn timers_pause(fired: usize) -> Nanos {
     (fired as Nanos * TIMERS_PAUSE_EACH).clamp(TIMERS_PAUSE, TIMERS_PAUSE_MAX)
 }
 
+/// The usual time between two looks. A worker that has looked at the time by itself since is well.
+pub(crate) fn look_every(quantum: Nanos) -> Nanos {
+    (quantum / 2).clamp(1, LOOK_MAX)
+}
+
+/// The time between two looks after so many that have found all well.
+fn rest(look: Nanos, calm: u32) -> Nanos {
+    look << (calm / CALM).min(DOUBLED_MAX)
+}
+
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = crate::panics::AbortOnUnwind::new("the monitor");
     world::system::be_punctual();
@@ -68,10 +90,11 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     shared.timers.watch(thread::current());
     shared.vigil.watch(thread::current());
     let mut watched = vec![Watched::default(); shared.slots.len()];
-    let look = (shared.config.quantum / 2).clamp(1, LOOK_MAX);
+    let look = look_every(shared.config.quantum);
     let anything_waits = || shared.somebody_offers() || !shared.queues.all_but_deques_empty();
     let busy = || shared.is_busy();
     let mut awake = false;
+    let mut calm = 0_u32;
     let mut turns = 0;
     while !shared.idle.is_closed() {
         let now = shared.clock.now();
@@ -81,12 +104,16 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         let to_timer = timer.map(|at| at.saturating_sub(now));
         if awake || busy() {
             inspect(shared, &mut watched, now);
-            let look = if keeps_waiting(shared) { look.min(SLICE_MIN) } else { look };
+            calm = if all_is_well(shared, now, look) { calm.saturating_add(1) } else { 0 };
+            let look = if keeps_waiting(shared) { look.min(SLICE_MIN) } else { rest(look, calm) };
             let patience = to_timer.unwrap_or(look).min(look);
+            shared.vigil.rest(calm >= CALM);
             thread::park_timeout(Duration::from_nanos(patience));
+            shared.vigil.rest(false);
             shared.idle.make_good(anything_waits);
             awake = false;
         } else {
+            calm = 0;
             let before = mem::replace(&mut turns, turns_of(shared));
             let patience = if before == turns {
                 shared.vigil.go_away();
@@ -105,6 +132,19 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 /// How many turns there were.
 fn turns_of(shared: &Shared) -> u64 {
     shared.slots.iter().map(|slot| slot.counters.turns.get()).sum()
+}
+
+/// Whether nobody needs the monitor: all work, and end their quanta themselves, and none of those who
+/// have used one up runs or waits.
+fn all_is_well(shared: &Shared, now: Nanos, look: Nanos) -> bool {
+    let is_well = |slot: &Slot| {
+        slot.is_in_turn()
+            && !slot.is_in_spent_turn()
+            && now.saturating_sub(slot.looked_at.load(Relaxed)) <= look
+    };
+    shared.slots.iter().all(|slot| is_well(slot))
+        && shared.queues.spent.as_ref().is_none_or(|spent| spent.is_empty())
+        && shared.idle.parked().is_none()
 }
 
 /// Whether somebody waits behind one who has used up a quantum before.
@@ -168,6 +208,36 @@ mod tests {
         let pauses = [1, 50, 51, 100, 250, 251, 1_000_000].map(super::timers_pause);
         let micros = [50, 50, 51, 100, 250, 250, 250];
         assert_eq!(pauses, micros.map(|micros| micros * 1_000));
+    }
+
+    #[test]
+    fn rest_is_longer_the_longer_all_have_been_well_but_not_without_bound() {
+        let rests = [0, 1, 2, 3, 4, 6, 7, 100, u32::MAX].map(|calm| super::rest(500, calm));
+        assert_eq!(rests, [500, 500, 1_000, 1_000, 2_000, 4_000, 4_000, 4_000, 4_000]);
+    }
+
+    /// Asks whether it should end, and goes on in another turn.
+    fn asks_for_ever(turn: &mut Turn<'_>) {
+        while !turn.expired() {
+            std::hint::spin_loop();
+        }
+        turn.submit(asks_for_ever);
+    }
+
+    /// The turn that hangs was begun while the monitor rested.
+    #[test]
+    fn turn_that_hangs_is_reported_though_all_had_looked_at_the_time_before() {
+        let (tell, reports) = mpsc::channel();
+        let runtime = Runtime::builder()
+            .workers(1)
+            .on_report(move |report| tell.send(report.clone()).unwrap())
+            .build()
+            .unwrap();
+        runtime.submit(asks_for_ever).unwrap();
+        while !runtime.shared.vigil.is_resting() {
+            thread::yield_now();
+        }
+        hangs_until_it_is_reported(&runtime, &reports);
     }
 
     fn until_it_naps(shared: &Shared) {

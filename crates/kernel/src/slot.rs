@@ -32,6 +32,8 @@ pub(crate) struct Slot {
     /// Raised when others have had their turns before those who have used up a quantum for long
     /// enough.
     pub(crate) owes_spent: AtomicBool,
+    /// When it last looked at the time by itself, and so ended its quantum if that was over.
+    pub(crate) looked_at: AtomicU64,
     /// Whom what lies on its deque is meant for.
     pub(crate) sharing: Sharing,
     /// Between the start and the end of a turn.

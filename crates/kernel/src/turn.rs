@@ -50,7 +50,9 @@ impl<'a> Turn<'a> {
     /// Whether the turn should end: its quantum is over and others wait, its budget is spent, or
     /// the worker is asked to pause or stop. A load and a count: ask as often as you like.
     ///
-    /// A turn that nobody waits behind may go on past its quantum.
+    /// A turn that nobody waits behind may go on past its quantum. Others are told within another
+    /// quantum after it; one that hardly asks within four, where those that ran before it on all workers
+    /// had asked often.
     #[inline]
     pub fn expired(&self) -> bool {
         self.worker.expired()

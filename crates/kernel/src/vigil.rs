@@ -5,6 +5,10 @@
 //! goes AWAY and sleeps until it is called. Whoever begins to work then calls it back, once however
 //! many begin. So an idle runtime uses no CPU, and nothing hangs unseen.
 //!
+//! While all work, and look at the time by themselves, it RESTS: it looks less often. Whoever sleeps
+//! then ends the rest, since what others place may need somebody to be called (see [`crate::idle`]).
+//! That is relaxed and relied upon by nobody: a rest that somebody slept through is short enough.
+//!
 //! Ordering: to go away is to say so, then to nap, which fences and looks whether anybody works. To
 //! begin to work is to say so, to fence (see [`Slot::begin_work`](crate::slot::Slot::begin_work)), then
 //! to look whether the monitor is away. With a fence on both sides at least one sees the other.
@@ -18,6 +22,7 @@ use crate::sync::{
 #[derive(Default)]
 pub(crate) struct Vigil {
     away: AtomicBool,
+    rests: AtomicBool,
     monitor: Mutex<Option<Thread>>,
 }
 
@@ -35,6 +40,27 @@ impl Vigil {
     /// For the monitor, after its nap.
     pub(crate) fn come_back(&self) {
         self.away.store(false, Relaxed);
+    }
+
+    /// For the monitor, before it sleeps between two looks, and after: whether whoever sleeps calls it.
+    pub(crate) fn rest(&self, rests: bool) {
+        self.rests.store(rests, Relaxed);
+    }
+
+    /// For a worker that is about to sleep.
+    pub(crate) fn slept(&self) {
+        if self.rests.load(Relaxed) {
+            self.end_rest();
+        }
+    }
+
+    #[cold]
+    fn end_rest(&self) {
+        if self.rests.swap(false, Relaxed)
+            && let Some(monitor) = &*self.monitor.lock()
+        {
+            monitor.unpark();
+        }
     }
 
     /// For a worker that has said that it works, and fenced since.
@@ -57,6 +83,38 @@ impl Vigil {
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn is_away(&self) -> bool {
         self.away.load(Relaxed)
+    }
+
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn is_resting(&self) -> bool {
+        self.rests.load(Relaxed)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// Nothing else would end the rest.
+    #[test]
+    fn who_sleeps_while_the_monitor_rests_calls_it() {
+        let vigil = Vigil::default();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                vigil.watch(thread::current());
+                vigil.rest(true);
+                while vigil.is_resting() {
+                    thread::park();
+                }
+            });
+            while !vigil.is_resting() {
+                thread::yield_now();
+            }
+            vigil.slept();
+        });
+        vigil.slept();
+        assert!(!vigil.is_resting());
     }
 }
 

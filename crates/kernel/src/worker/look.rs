@@ -1,33 +1,54 @@
-//! How a turn that asks whether it should end, or says that it has had its share, looks at the time by
-//! itself.
+//! How a worker looks at the time by itself: in turns that ask whether they should end or say that they
+//! have had their share, and between turns.
+//!
+//! The monitor tells a worker that its quantum is over. But where all cores are taken each of its looks
+//! is taken from a worker, and the system may let it in late. So a worker that comes by a clock anyway,
+//! at the end of a turn that is timed, or is asked often, ends its quantum itself, and says when it has
+//! looked. While all do so the monitor rests (see [`crate::monitor`]).
 //!
 //! Whoever has used up a quantum runs when nobody else wants to, and is to end soon after somebody
-//! does. The monitor would tell it, but on a machine whose cores are all taken the system may let
-//! the monitor in late. A turn that asks often therefore looks at the clock now and then: at most
-//! every few microseconds, so that asking stays cheap. If others wait for its worker, or a timer is due, it
-//! ends its turn, and its worker rings the timer.
+//! does. A turn of its that asks often looks at the clock every few microseconds. If others wait for its
+//! worker, or a timer is due, it ends its turn, and its worker rings the timer.
+//!
+//! Questions are counted, and the clock is read once in so many that asking stays cheap.
 
 use crate::{
-    metrics::SAMPLE, monitor::SLICE_MIN, sync::atomic::Ordering::Relaxed, worker::Worker,
+    metrics::SAMPLE,
+    monitor::{self, SLICE_MIN},
+    sync::atomic::Ordering::Relaxed,
+    worker::Worker,
     world::Nanos,
 };
 
-/// The clock is read about so often, if the turn asks so often.
+/// The clock is read about so often by one who has used up a quantum, if the turn asks so often.
 const LOOK_EVERY: Nanos = 5_000;
+/// And by others about so many times while the monitor would look once, but no more often.
+const LOOKS: Nanos = 4;
 /// The most questions between two looks.
 const ASKED_MAX: u32 = 1024;
 
-/// In models time stands still.
-const LOOKS: bool = !cfg!(any(loom, shuttle));
+/// A shorter quantum is left to the monitor, whose looks are close enough then. Where workers ended it,
+/// more turns were cut short by it (the fairness benchmark).
+const OWN_QUANTUM_MIN: Nanos = 500_000;
 
-/// What a worker remembers of its last look.
+/// In models time stands still.
+const TIME_PASSES: bool = !cfg!(any(loom, shuttle));
+
+/// A quantum and a half, as the monitor may let one have: one that ends its turns by a measure of its
+/// own just when the quantum is over has not used it up.
+fn with_grace(quantum: Nanos) -> Nanos {
+    quantum.saturating_add(quantum / 2)
+}
+
+/// What a worker remembers of its looks.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Looked {
     window: u64,
     /// The first look in this window.
     since: Nanos,
+    /// The last one that a question led to.
     last: Nanos,
-    /// Questions from one look to the next.
+    /// Questions from one of these to the next.
     every: u32,
 }
 
@@ -48,31 +69,67 @@ impl Worker {
 
     #[cold]
     fn look_up(&self) -> bool {
-        let slot = self.slot();
         self.questions.set(ASKED_MAX);
-        if !LOOKS || self.shared.is_simulated() || !slot.is_in_spent_turn() {
+        if !self.lives_in_real_time() {
+            return false;
+        }
+        let quantum = self.shared.config.quantum;
+        let spent = self.slot().is_in_spent_turn();
+        if !spent && quantum < OWN_QUANTUM_MIN {
             return false;
         }
         let now = self.shared.clock.now();
-        let window = slot.window.load(Relaxed);
+        let age = self.note_look(now);
         let mut looked = self.looked.get();
-        if looked.window != window {
-            looked = Looked { window, since: now, every: 1, ..looked };
-        } else if now.saturating_sub(looked.last) < LOOK_EVERY {
-            looked.every = (looked.every * 2).min(ASKED_MAX);
+        let usual = (monitor::look_every(quantum) / LOOKS).max(LOOK_EVERY);
+        let aim = if spent { LOOK_EVERY } else { usual };
+        looked.every = if now.saturating_sub(looked.last) < aim {
+            (looked.every * 2).clamp(1, ASKED_MAX)
         } else {
-            looked.every = (looked.every / 2).max(1);
-        }
+            (looked.every / 2).max(1)
+        };
         looked.last = now;
         self.looked.set(looked);
         self.questions.set(looked.every);
         let others = || self.shared.queues.somebody_waits_for(self.id);
         let wanted = || others() || self.shared.timers.is_due(now);
-        let over = now.saturating_sub(looked.since) >= SLICE_MIN && wanted();
+        let over = if spent { age >= SLICE_MIN && wanted() } else { age >= with_grace(quantum) };
         if over {
-            slot.expired.store(true, Relaxed);
+            self.slot().expired.store(true, Relaxed);
         }
         over
+    }
+
+    /// A turn was timed, and it is so late: the window may be over.
+    pub(super) fn glance(&self, now: Nanos) {
+        let quantum = self.shared.config.quantum;
+        if quantum >= OWN_QUANTUM_MIN
+            && self.lives_in_real_time()
+            && self.note_look(now) >= with_grace(quantum)
+            && !self.slot().is_in_spent_turn()
+        {
+            self.slot().expired.store(true, Relaxed);
+        }
+    }
+
+    /// Notes that we have looked at the time, for the monitor too. Returns how long ago we first did
+    /// so in this window.
+    fn note_look(&self, now: Nanos) -> Nanos {
+        let slot = self.slot();
+        slot.looked_at.store(now, Relaxed);
+        let (window, mut looked) = (slot.window.load(Relaxed), self.looked.get());
+        if looked.window != window {
+            // One who has used up a quantum should end soon after somebody comes.
+            let every = if slot.is_in_spent_turn() { 1 } else { looked.every };
+            looked = Looked { window, since: now, every, ..looked };
+            self.looked.set(looked);
+        }
+        now.saturating_sub(looked.since)
+    }
+
+    /// The simulator ends quanta by the time that turns spend.
+    fn lives_in_real_time(&self) -> bool {
+        TIME_PASSES && !self.shared.is_simulated()
     }
 
     /// This turn has had its share. Says whether it is alone: then it goes on as if nothing were.
@@ -127,12 +184,12 @@ impl Worker {
     /// Whether a timer is due by this worker's own clock, which may be wrong by some nanoseconds: good
     /// enough for a look at each share, and cheaper.
     fn timer_seems_due(&self) -> bool {
-        LOOKS && !self.shared.is_simulated() && self.shared.timers.is_due(self.now())
+        self.lives_in_real_time() && self.shared.timers.is_due(self.now())
     }
 
     /// The time, if a timer is due. The simulator sees to its timers itself.
     fn timer_is_due(&self) -> Option<Nanos> {
-        if !LOOKS || self.shared.is_simulated() {
+        if !self.lives_in_real_time() {
             return None;
         }
         let now = self.shared.clock.now();

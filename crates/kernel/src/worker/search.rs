@@ -67,6 +67,7 @@ impl Worker {
 
     /// We sleep now, after a stay that paid or not.
     pub(super) fn note_stay(&self, now: Nanos) {
+        self.shared.vigil.slept();
         // In models time stands still, and so would the monitor that makes good for a hold.
         if !cfg!(any(loom, shuttle)) {
             let stay = now.saturating_sub(self.unparked_at.get());

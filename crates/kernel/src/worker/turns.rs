@@ -282,6 +282,7 @@ impl Worker {
         let now = self.now();
         let took = now.saturating_sub(started & !RECORDED);
         slot.counters.running.note(took);
+        self.glance(now);
         // An average that forgets: each turn counts an eighth of all later ones.
         let average = slot.average.load(Relaxed);
         let next = if average == 0 { took } else { average - average / 8 + took / 8 };
