@@ -365,7 +365,7 @@ pub(crate) fn untyped<M>(process: &StrandWith<Front<M>>) -> StrandWith<Core> {
 }
 
 #[cfg(not(any(loom, shuttle)))]
-const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 128);
+const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 120);
 
 #[cfg(all(test, loom))]
 mod models;

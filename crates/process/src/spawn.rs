@@ -208,10 +208,13 @@ impl<'a> ProcessBuilder<'a> {
         }
         let born = runtime.coarse_now().as_millis() as u32;
         let flags = if traps { TRAPS } else { 0 };
-        let front = || Front {
-            // `BOUND_MAX` fits.
-            core: Core::new::<M>(pid, parent, born, Gauge::new(bound as u16, flags)),
-            store: Store::new(drops.then_some(bound)),
+        let front = || {
+            let (gauge, store) = match drops {
+                true => Store::dropping(bound, flags),
+                // `BOUND_MAX` fits.
+                false => (Gauge::new(bound as u16, flags), Store::new()),
+            };
+            Front { core: Core::new::<M>(pid, parent, born, gauge), store }
         };
         let registered = name.clone();
         let made = launch(runtime, system, &attributes, pid, front, start, |own| {
@@ -249,7 +252,7 @@ where
     let born = runtime.coarse_now().as_millis() as u32;
     let front = || Front {
         core: Core::new::<M>(pid, None, born, Gauge::new(BOUND as u16, 0)),
-        store: Store::new(None),
+        store: Store::new(),
     };
     launch(runtime, system, &PLAIN, pid, front, start, |own| system.table.enter(pid, own.as_raw()))
 }

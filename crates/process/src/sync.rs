@@ -120,6 +120,11 @@ impl<T> UnsafeCell<T> {
     }
 
     #[inline(always)]
+    pub(crate) fn with<R>(&self, use_it: impl FnOnce(*const T) -> R) -> R {
+        use_it(self.0.get())
+    }
+
+    #[inline(always)]
     pub(crate) fn with_mut<R>(&self, use_it: impl FnOnce(*mut T) -> R) -> R {
         use_it(self.0.get())
     }

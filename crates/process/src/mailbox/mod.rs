@@ -31,7 +31,7 @@
 //! Ordering: see [`stack`] for nodes. The slot is written before the strand's entry is pushed, or
 //! under a claim, and read in the turn that follows. A claim may find a filler still at work:
 //! `full` is released by it last, and acquired by the turn that reads the slot. A mailbox that drops
-//! its oldest message has neither slot nor stack, but a [`ring`].
+//! its oldest message uses neither slot nor stack for messages, but a [`ring`].
 
 pub(crate) mod chain;
 mod read;
@@ -43,6 +43,7 @@ mod store;
 use std::mem;
 
 use crate::sync::atomic::Ordering::Relaxed;
+use ring::Ring;
 use stack::Stack;
 use store::SLOT;
 pub(crate) use store::{Gauge, Inbox, Store};
@@ -62,27 +63,25 @@ impl<M: Send> Mailbox<'_, M> {
         self.stack.is_closed()
     }
 
-    /// Whether messages go to the slot and the stack.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.store.ring.is_none()
-    }
-
     /// How many messages were dropped for newer ones.
     pub(crate) fn dropped(&self) -> u64 {
-        self.store.ring.as_ref().map_or(0, |ring| ring.dropped())
+        self.ring().map_or(0, Ring::dropped)
     }
 
     /// How many messages may wait; `u32::MAX` for no bound.
     #[inline]
     pub(crate) fn bound(&self) -> u32 {
-        if self.gauge.bound == 0 { u32::MAX } else { self.gauge.bound.into() }
+        match (self.ring(), self.gauge.bound) {
+            (Some(ring), _) => ring.bound(),
+            (None, 0) => u32::MAX,
+            (None, bound) => bound.into(),
+        }
     }
 
     /// How many messages wait; it may be another number the next moment.
     pub(crate) fn len(&self) -> u32 {
         let slot = u32::from(self.gauge.full.load(Relaxed));
-        let ring = self.store.ring.as_ref().map_or(0, |ring| ring.len());
+        let ring = self.ring().map_or(0, Ring::len);
         self.stack.len() + self.store.waiting.load(Relaxed) + slot + ring
     }
 
@@ -95,7 +94,33 @@ impl<M: Send> Mailbox<'_, M> {
     pub(crate) fn has_arrivals(&self) -> bool {
         self.gauge.full.load(Relaxed)
             || !self.stack.is_empty()
-            || self.store.ring.as_ref().is_some_and(|ring| !ring.is_empty())
+            || self.ring().is_some_and(|ring| !ring.is_empty())
+    }
+}
+
+impl<M> Mailbox<'_, M> {
+    /// Whether messages go to the slot and the stack.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.gauge.is_plain()
+    }
+
+    /// Where messages wait instead, if the oldest is to be dropped when it is full.
+    #[inline]
+    fn ring(&self) -> Option<&Ring<M>> {
+        if self.is_plain() {
+            return None;
+        }
+        // SAFETY: it is there as long as the mailbox.
+        Some(unsafe { &*self.ring_address() })
+    }
+
+    /// Where the ring lies. For a mailbox that has one.
+    fn ring_address(&self) -> *mut Ring<M> {
+        debug_assert!(!self.is_plain(), "its slot may hold a message");
+        // SAFETY: a gauge that is not plain was made with a store whose slot holds the address, and
+        // nobody writes to it.
+        self.store.slot.with(|slot| unsafe { slot.cast::<*mut Ring<M>>().read() })
     }
 }
 

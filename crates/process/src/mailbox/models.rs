@@ -59,7 +59,7 @@ fn strand(lazy: bool) -> Arc<Strand> {
     Arc::new(ModelStrand::idle(Front {
         gauge: Gauge::new(0, 0),
         stack: Stack::new(),
-        store: Store::new(None),
+        store: Store::new(),
         read: Mutex::default(),
         lazy,
     }))
@@ -254,8 +254,11 @@ impl Drop for Dropped {
 /// A message is dropped by the close, or by who sent it, or refused: it is nowhere afterwards.
 fn sent_while_closing(drops_above: Option<usize>, sender_first: bool) {
     loom::model(move || {
-        let store = Store::new(drops_above);
-        let front = Arc::new((Gauge::new(0, 0), store, Stack::new()));
+        let (gauge, store) = match drops_above {
+            Some(bound) => Store::dropping(bound, 0),
+            None => (Gauge::new(0, 0), Store::new()),
+        };
+        let front = Arc::new((gauge, store, Stack::new()));
         let dropped = Arc::new(AtomicUsize::new(0));
         let sender = thread::spawn({
             let (front, dropped) = (front.clone(), dropped.clone());
@@ -267,9 +270,12 @@ fn sent_while_closing(drops_above: Option<usize>, sender_first: bool) {
         if sender_first {
             thread::yield_now(); // by itself loom would not let it
         }
+        let mail = Mailbox { gauge: &front.0, stack: &front.2, store: &front.1 };
         // SAFETY: this is the only reader.
-        unsafe { Mailbox { gauge: &front.0, stack: &front.2, store: &front.1 }.close() };
+        unsafe { mail.close() };
         sender.join().unwrap();
+        // SAFETY: the sender has ended.
+        unsafe { mail.empty() };
         assert_eq!(dropped.load(Relaxed), 1, "it is still somewhere, or was not whole");
     });
 }

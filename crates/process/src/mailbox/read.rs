@@ -8,6 +8,7 @@ use std::{
 use super::{
     Mailbox,
     chain::{Chain, Node},
+    ring::Ring,
     store::Ends,
 };
 use crate::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -63,7 +64,7 @@ impl<M: Send> Mailbox<'_, M> {
             return Some(unsafe { self.empty_slot() });
         }
         if self.store.waiting.load(Relaxed) == 0 && self.stack.is_empty() {
-            return self.store.ring.as_ref().and_then(|ring| ring.pop());
+            return self.ring().and_then(Ring::pop);
         }
         let take = |backlog: &mut Chain<M>| {
             if backlog.len == 0 {
@@ -85,7 +86,7 @@ impl<M: Send> Mailbox<'_, M> {
         let mut excess = Chain::EMPTY;
         let find = |backlog: &mut Chain<M>| {
             backlog.append(self.stack.take());
-            if let Some(ring) = &self.store.ring {
+            if let Some(ring) = self.ring() {
                 while let Some(message) = ring.pop() {
                     backlog.push_back(Node::alone(message));
                 }
@@ -135,7 +136,7 @@ impl<M: Send> Mailbox<'_, M> {
         // SAFETY: by the caller's promise.
         let backlog = unsafe { self.with_backlog(|chain| mem::replace(chain, Chain::EMPTY)) };
         let count = backlog.drop_all() + last.drop_all();
-        count + self.store.ring.as_ref().map_or(0, |ring| ring.close())
+        count + self.ring().map_or(0, Ring::close)
     }
 
     /// # Safety
@@ -152,7 +153,7 @@ impl<M: Send> Mailbox<'_, M> {
 }
 
 impl<M> Mailbox<'_, M> {
-    /// Drops what is left in a mailbox that was never closed: its process never ran.
+    /// Drops what is left in a mailbox that was never closed: its process never ran. And the ring.
     ///
     /// # Safety
     /// Nobody else touches it any more, and nobody does afterwards.
@@ -171,6 +172,10 @@ impl<M> Mailbox<'_, M> {
         if self.gauge.full.load(Relaxed) {
             // SAFETY: the slot is full, and we are the last.
             self.store.slot.with_mut(|slot| unsafe { slot.cast::<M>().drop_in_place() });
+        }
+        if !self.is_plain() {
+            // SAFETY: it is from a box, and we are the last.
+            drop(unsafe { Box::from_raw(self.ring_address()) });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A ring: the mailbox that drops its oldest message for a new one.
 //!
-//! It takes the place of slot and stack. Whoever pushes on a ring that closes at the same moment
+//! It takes the place of slot and stack, and its address lies in the slot. Whoever pushes on a ring that closes at the same moment
 //! must not leave its message behind: both step, fence, and look at what the other does. Either
 //! the one who closes finds the message, or the pusher finds the mailbox closed and empties the
 //! ring itself.
@@ -25,6 +25,11 @@ impl<M> Ring<M> {
     /// For so many messages.
     pub(super) fn new(bound: usize) -> Ring<M> {
         Ring { messages: ArrayQueue::new(bound), dropped: AtomicU64::new(0) }
+    }
+
+    /// How many messages it takes.
+    pub(super) fn bound(&self) -> u32 {
+        self.messages.capacity() as u32
     }
 
     pub(super) fn len(&self) -> u32 {

@@ -39,7 +39,7 @@ impl<M: Send> Mailbox<'_, M> {
     /// Why not, and the message.
     #[inline]
     pub(crate) fn push(&self, message: M) -> Result<Pushed, (Refused, M)> {
-        match &self.store.ring {
+        match self.ring() {
             None => self.stack.push(message, self.room()),
             Some(ring) => self.push_on_ring(ring, message),
         }
@@ -47,7 +47,7 @@ impl<M: Send> Mailbox<'_, M> {
 
     /// Puts a message in whatever the bound says. False: it is closed, and the message dropped.
     pub(crate) fn push_late(&self, message: M) -> bool {
-        match &self.store.ring {
+        match self.ring() {
             None => self.stack.push(message, u32::MAX).is_ok(),
             Some(ring) => self.push_on_ring(ring, message).is_ok(),
         }

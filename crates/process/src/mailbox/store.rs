@@ -23,11 +23,13 @@ pub(super) type Bytes = MaybeUninit<[u64; SLOT / 8]>;
 /// The first and the last node of the backlog; its length is beside it.
 pub(super) struct Ends<M>(pub(super) *mut Node<M>, pub(super) *mut Node<M>);
 
-/// Where messages lie. What is known of them is in a [`Gauge`] beside it.
+/// In place of a bound: the mailbox drops its oldest message when it is full, and its slot holds the
+/// address of a ring, never a message.
+const RING: u16 = u16::MAX;
+
+/// Where messages lie. What is known of them is in a [`Gauge`] beside it, also whether the slot is one.
 pub(crate) struct Store<M> {
     pub(super) slot: UnsafeCell<Bytes>,
-    /// Where messages wait instead of on the stack, if the oldest is to be dropped when it is full.
-    pub(super) ring: Option<Box<Ring<M>>>,
     pub(super) backlog: UnsafeCell<Ends<M>>,
     /// The length of the backlog; those who may not look at it may read this.
     pub(super) waiting: AtomicU32,
@@ -43,11 +45,26 @@ unsafe impl<M: Send> Sync for Store<M> {}
 unsafe impl<M: Send> Send for Store<M> {}
 
 impl<M> Store<M> {
-    /// A store that drops the oldest of so many messages when it is full, or never drops any.
-    pub(crate) fn new(drops_above: Option<usize>) -> Store<M> {
+    /// The store of a mailbox that never drops a message.
+    #[inline]
+    pub(crate) fn new() -> Store<M> {
+        Store::with(MaybeUninit::uninit())
+    }
+
+    /// The store of a mailbox that drops the oldest of so many messages when it is full, and the gauge
+    /// that belongs to it.
+    pub(crate) fn dropping(bound: usize, flags: u8) -> (Gauge, Store<M>) {
+        let mut slot = Bytes::uninit();
+        let ring = Box::into_raw(Box::new(Ring::<M>::new(bound)));
+        // SAFETY: the slot has room for a pointer, and is aligned for it.
+        unsafe { slot.as_mut_ptr().cast::<*mut Ring<M>>().write(ring) };
+        (Gauge::with(RING, flags), Store::with(slot))
+    }
+
+    #[inline]
+    fn with(slot: Bytes) -> Store<M> {
         Store {
-            slot: UnsafeCell::new(MaybeUninit::uninit()),
-            ring: drops_above.map(|bound| Box::new(Ring::new(bound))),
+            slot: UnsafeCell::new(slot),
             backlog: UnsafeCell::new(Ends(ptr::null_mut(), ptr::null_mut())),
             waiting: AtomicU32::new(0),
             average: AtomicU32::new(0),
@@ -57,7 +74,7 @@ impl<M> Store<M> {
 
 /// What is known of a mailbox without the type of its messages, and the flags of its process.
 pub(crate) struct Gauge {
-    /// How many messages may wait; 0 for no bound.
+    /// How many messages may wait; 0 for no bound, and RING if the ring says it.
     pub(super) bound: u16,
     /// The slot holds a message.
     pub(super) full: AtomicBool,
@@ -65,8 +82,21 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// For so many messages; 0 for no bound.
+    /// For so many messages that are never dropped; 0 for no bound.
+    #[inline]
     pub(crate) fn new(bound: u16, flags: u8) -> Gauge {
+        debug_assert!(bound != RING, "more than a mailbox can have");
+        Gauge::with(bound, flags)
+    }
+
+    /// Whether messages go to the slot and the stack.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.bound != RING
+    }
+
+    #[inline]
+    fn with(bound: u16, flags: u8) -> Gauge {
         Gauge { bound, full: AtomicBool::new(false), flags: AtomicU8::new(flags) }
     }
 }

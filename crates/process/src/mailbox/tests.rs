@@ -15,7 +15,7 @@ struct Whole<M> {
 
 impl<M: Send> Whole<M> {
     fn new(bound: u16) -> Whole<M> {
-        Whole { gauge: Gauge::new(bound, 0), stack: Stack::new(), store: Store::new(None) }
+        Whole { gauge: Gauge::new(bound, 0), stack: Stack::new(), store: Store::new() }
     }
 
     fn mail(&self) -> Mailbox<'_, M> {
