@@ -62,7 +62,7 @@ where
             && let Err(reason) = hear(core)
         {
             let unstarted = self.drop_future();
-            return over(own, reason, unstarted);
+            return over(own, &reason, unstarted);
         }
         if core.has(CROWDED | FOREIGN) {
             look_around(own, arrived);
@@ -95,7 +95,7 @@ where
                     ExitReason::Normal if core.has(CANCELLED) => ExitReason::Shutdown,
                     reason => reason,
                 };
-                over(own, reason, false)
+                over(own, &reason, false)
             }
             Poll::Pending => {
                 // SAFETY: this is the turn.
@@ -120,7 +120,7 @@ where
             Err(_) => ExitReason::Panic("a panic while the process was dropped".into()),
         };
         // SAFETY: the kernel calls this in the strand's turn, once, and not after an `End`.
-        let own = unsafe { ending::exit(front, runtime, reason) };
+        let own = unsafe { ending::exit(front, runtime, &reason) };
         if unstarted || front.core.context_left() {
             // SAFETY: the context's handle is left to us, besides the table's.
             unsafe { own.release_many(1) };
@@ -130,8 +130,9 @@ where
 }
 
 /// Ends the process. The handles of the table and of a context that was dropped in a turn, or never
-/// made, go with its end.
-fn over<M: Send>(own: &StrandWith<Front<M>>, reason: ExitReason, unstarted: bool) -> Step<u32> {
+/// made, go with its end. The reason is lent: to copy as a whole what was just written in parts would
+/// wait for them.
+fn over<M: Send>(own: &StrandWith<Front<M>>, reason: &ExitReason, unstarted: bool) -> Step<u32> {
     let handles = 1 + u32::from(unstarted || own.core.context_left());
     // SAFETY: the caller is in the turn, and ends with it. The handles are the table's and the
     // context's.

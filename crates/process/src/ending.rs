@@ -32,7 +32,7 @@ use crate::{
 pub(crate) unsafe fn exit<M: Send>(
     front: &Front<M>,
     runtime: &Handle,
-    reason: ExitReason,
+    reason: &ExitReason,
 ) -> ManuallyDrop<StrandWith<Core>> {
     // SAFETY: the caller holds the turn.
     unsafe { front.mail().close() };
@@ -42,7 +42,7 @@ pub(crate) unsafe fn exit<M: Send>(
         give_up(runtime, core.pid(), name, groups);
     }
     let own = system::of(runtime).table.leave(runtime, core.pid());
-    announce(core, &own, &reason);
+    announce(core, &own, reason);
     own
 }
 
@@ -54,7 +54,7 @@ pub(crate) unsafe fn exit<M: Send>(
 #[inline]
 pub(crate) unsafe fn exit_in_turn<M: Send>(
     own: &StrandWith<Front<M>>,
-    reason: ExitReason,
+    reason: &ExitReason,
     handles: u32,
 ) {
     let alone = || own.is_sole(handles) && !own.core.has_extras() && own.mail().is_empty();
@@ -68,7 +68,7 @@ pub(crate) unsafe fn exit_in_turn<M: Send>(
     if !alone() || !own.core.signals.is_empty() {
         // SAFETY: the caller holds the turn.
         unsafe { own.mail().close() };
-        announce(&own.core, &listed, &reason);
+        announce(&own.core, &listed, reason);
     }
 }
 

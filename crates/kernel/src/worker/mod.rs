@@ -96,8 +96,9 @@ pub(crate) struct Worker {
     inside: Cell<u32>,
     /// Whose turn on this thread we are nested in: a simulation inside a turn.
     outer: AtomicPtr<Worker>,
-    /// Leases for new strands.
-    leases: Cell<usize>,
+    /// Leases for new strands. Half a word: a whole one beside the stock's flag is counted together with
+    /// it, in 16 bytes, and so wide a read waits for the narrow writes before it.
+    leases: Cell<u32>,
     stock: Stock,
     /// The turn that last asked for the coarse time, and what it was told.
     coarse: Cell<(u64, Nanos)>,
@@ -244,23 +245,23 @@ impl Worker {
     #[cold]
     fn take_leases(&self) {
         lease::take(&self.shared, LEASES);
-        self.leases.set(LEASES);
+        self.leases.set(LEASES as u32);
     }
 
     /// Keeps the lease of a strand that is freed.
     #[inline]
     pub(crate) fn keep_lease(&self, _: Lease) {
         self.leases.set(self.leases.get() + 1);
-        if self.leases.get() > LEASES_MAX {
-            self.give_back_leases(LEASES_MAX / 2);
+        if self.leases.get() > LEASES_MAX as u32 {
+            self.give_back_leases(LEASES_MAX as u32 / 2);
         }
     }
 
     #[cold]
-    fn give_back_leases(&self, count: usize) {
+    fn give_back_leases(&self, count: u32) {
         self.leases.set(self.leases.get() - count);
         // SAFETY: they were ours.
-        unsafe { lease::give_back(Arc::as_ptr(&self.shared), count) };
+        unsafe { lease::give_back(Arc::as_ptr(&self.shared), count as usize) };
     }
 
     #[inline]
