@@ -16,16 +16,19 @@ use std::{
 
 use crate::sync::{self, CACHE_LINE, Mutex};
 
-/// Sizes are multiples of this.
+/// Sizes are this far apart.
 const GRAIN: usize = 16;
+/// So much less than a multiple of that are all but small ones: an allocator that keeps a word beside
+/// each piece, or looks for a few bytes more so as to align it, has a size that fits just this.
+const LESS: usize = 8;
 /// What pieces are aligned to, but for small ones: more is rare, and costs some allocators much.
 const ALIGN: usize = 8;
 /// Pieces of up to so many bytes fill cache lines of their own: else a turn of one strand would take
 /// a line from the core where its neighbour runs. In larger ones that is rarer, and memory counts.
 const SMALL: usize = 2 * CACHE_LINE;
 /// Strands that are larger are the allocator's business.
-const SIZE_MAX: usize = 512;
-const CLASSES: usize = SIZE_MAX / GRAIN;
+const SIZE_MAX: usize = CLASSES * GRAIN - LESS;
+const CLASSES: usize = 32;
 
 /// So many pieces of a size move between a stock and the store at once; a stock keeps at most twice
 /// as many. Miri and the model checkers shall see memory that is freed, freed.
@@ -55,18 +58,19 @@ pub(crate) struct Store([Mutex<Vec<Piece>>; CLASSES]);
 /// The size a strand gets, and its class.
 #[inline]
 const fn class(layout: Layout) -> Option<(Layout, usize)> {
-    let grain = if layout.size() <= SMALL { CACHE_LINE } else { GRAIN };
-    let size = layout.size().next_multiple_of(grain);
-    if layout.align() > ALIGN || size == 0 || size > SIZE_MAX {
+    let (grain, less) = if layout.size() <= SMALL { (CACHE_LINE, 0) } else { (GRAIN, LESS) };
+    let most = (layout.size() + less).next_multiple_of(grain);
+    if layout.align() > ALIGN || most == 0 || layout.size() > SIZE_MAX {
         return None;
     }
-    let class = size / GRAIN - 1;
+    let class = most / GRAIN - 1;
     Some((layout_of(class), class))
 }
 
 const fn layout_of(class: usize) -> Layout {
-    let size = (class + 1) * GRAIN;
-    match Layout::from_size_align(size, if size <= SMALL { CACHE_LINE } else { ALIGN }) {
+    let most = (class + 1) * GRAIN;
+    let (size, align) = if most <= SMALL { (most, CACHE_LINE) } else { (most - LESS, ALIGN) };
+    match Layout::from_size_align(size, align) {
         Ok(layout) => layout,
         Err(_) => panic!("a small size"),
     }
@@ -202,8 +206,12 @@ mod tests {
         for size in 1..=SIZE_MAX {
             let (whole, class) = class(layout(size)).unwrap();
             assert_eq!(whole, layout_of(class));
-            let (grain, align) = if size <= 128 { (64, 64) } else { (16, 8) };
-            assert_eq!((whole.size(), whole.align()), (size.next_multiple_of(grain), align));
+            let (least, align) = if size <= 128 {
+                (size.next_multiple_of(64), 64)
+            } else {
+                ((size + 8).next_multiple_of(16) - 8, 8)
+            };
+            assert_eq!((whole.size(), whole.align()), (least, align));
         }
         assert!(class(layout(SIZE_MAX + 1)).is_none());
     }

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The core knows nothing of the type of messages, so that signals, links and inspection work for
-//! any process. Whatever few processes need lies behind `extras`: links, monitors, news, waiting
-//! senders, the name. A process that exits without extras leaves a mark there, so that nobody
-//! links to it afterwards.
+//! any process. Whatever few processes need lies behind `extras`: the parent, links, monitors, news,
+//! waiting senders, the name. A process that exits without extras leaves a mark there, so that
+//! nobody links to it afterwards.
 //!
 //! Ordering: who makes the extras releases them, and who finds them acquires. The mark releases too:
 //! who sees that a process has exited sees that its pid and its name are given up.
@@ -75,8 +75,6 @@ pub(crate) struct Core {
     steps: AtomicU64,
     /// What depends on the type of its messages.
     kind: &'static Kind,
-    /// Who spawned it; 0 if no process did.
-    parent: u64,
 }
 
 /// The open part of a process's strand.
@@ -147,6 +145,8 @@ pub(crate) struct Extras(Mutex<State>);
 
 #[derive(Default)]
 pub(crate) struct State {
+    /// Who spawned it, if a process did.
+    pub(crate) parent: Option<Pid>,
     /// Set once it has exited.
     pub(crate) exit: Option<ExitReason>,
     /// Whom it is tied to; `None` for one that was never there.
@@ -169,12 +169,7 @@ fn exited() -> *mut Extras {
 }
 
 impl Core {
-    pub(crate) fn new<M: Send + 'static>(
-        pid: Pid,
-        parent: Option<Pid>,
-        born: u32,
-        gauge: Gauge,
-    ) -> Core {
+    pub(crate) fn new<M: Send + 'static>(pid: Pid, born: u32, gauge: Gauge) -> Core {
         Core {
             inbox: Inbox::new(),
             gauge,
@@ -184,7 +179,6 @@ impl Core {
             extras: AtomicPtr::new(ptr::null_mut()),
             steps: AtomicU64::new(0),
             kind: const { &Kind { message: TypeId::of::<M>, mail: mail_of::<M> } },
-            parent: parent.map_or(0, Pid::get),
         }
     }
 
@@ -194,7 +188,7 @@ impl Core {
     }
 
     pub(crate) fn parent(&self) -> Option<Pid> {
-        Pid::from_number(self.parent)
+        self.if_extras(|state| state.parent).flatten()
     }
 
     pub(crate) fn born(&self) -> u32 {
@@ -315,7 +309,8 @@ impl Core {
         }
         self.with_extras(|state| {
             let exit = Some(reason.clone());
-            std::mem::replace(state, State { exit, ..State::default() })
+            let parent = state.parent;
+            std::mem::replace(state, State { parent, exit, ..State::default() })
         })
     }
 
@@ -365,7 +360,7 @@ pub(crate) fn untyped<M>(process: &StrandWith<Front<M>>) -> StrandWith<Core> {
 }
 
 #[cfg(not(any(loom, shuttle)))]
-const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 120);
+const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>() == 112);
 
 #[cfg(all(test, loom))]
 mod models;

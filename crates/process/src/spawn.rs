@@ -214,12 +214,12 @@ impl<'a> ProcessBuilder<'a> {
                 // `BOUND_MAX` fits.
                 false => (Gauge::new(bound as u16, flags), Store::new()),
             };
-            Front { core: Core::new::<M>(pid, parent, born, gauge), store }
+            Front { core: Core::new::<M>(pid, born, gauge), store }
         };
         let registered = name.clone();
         let made = launch(runtime, system, &attributes, pid, front, start, |own| {
-            if let Some(name) = name {
-                own.core.with_extras(|state| state.name = Some(name));
+            if name.is_some() || parent.is_some() {
+                own.core.with_extras(|state| (state.name, state.parent) = (name, parent));
             }
             system.table.enter(pid, own.as_raw());
             if let Some(parent) = link {
@@ -251,7 +251,7 @@ where
     let pid = claim(runtime, system)?;
     let born = runtime.coarse_now().as_millis() as u32;
     let front = || Front {
-        core: Core::new::<M>(pid, None, born, Gauge::new(BOUND as u16, 0)),
+        core: Core::new::<M>(pid, born, Gauge::new(BOUND as u16, 0)),
         store: Store::new(),
     };
     launch(runtime, system, &PLAIN, pid, front, start, |own| system.table.enter(pid, own.as_raw()))

@@ -5,7 +5,7 @@ use loom::thread;
 use std::sync::Arc;
 
 fn core() -> Arc<Core> {
-    Arc::new(Core::new::<u32>(Pid::new(0, 1), None, 0, Gauge::new(0, 0)))
+    Arc::new(Core::new::<u32>(Pid::new(0, 1), 0, Gauge::new(0, 0)))
 }
 
 fn join_group(core: &Core, name: &str) {
