@@ -168,6 +168,48 @@ fn wake_after_from_inside_a_turn_counts_from_the_time_that_turn_has_come_to() {
 }
 
 #[test]
+fn timer_is_over_once_its_time_has_come_fired_or_not() {
+    let mut simulation = alone(Discipline::Stealing);
+    let strand = simulation.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap().0;
+    let late = simulation.wake_after(MS * 9, &strand).unwrap();
+    let mut timer = Some(simulation.wake_after(MS * 3, &strand).unwrap());
+    let (_, mut join) = simulation
+        .strand()
+        .start(move |turn| {
+            let timer = timer.take().unwrap();
+            let before = timer.is_over();
+            turn.simulate(MS * 3);
+            // It fires between turns only.
+            Step::End((before, timer.is_over(), timer.cancel()))
+        })
+        .unwrap();
+    simulation.run();
+    assert_eq!(join.join(), Ok((false, true, true)));
+    assert!(late.is_over() && !late.cancel());
+}
+
+/// Who drops a timer that has fired does not look for it, and so takes out no other.
+#[test]
+fn timer_that_is_dropped_after_it_has_fired_leaves_the_next_one_alone() {
+    let mut simulation = alone(Discipline::Stealing);
+    let log = Log::new();
+    let theirs = log.clone();
+    let strand = simulation.strand().idle(move |turn| -> Step<()> {
+        theirs.push(turn.now());
+        Step::Pause
+    });
+    let strand = strand.unwrap().0;
+    let fired = simulation.wake_after(MS, &strand).unwrap();
+    simulation.run();
+    let _next = simulation.wake_after(MS, &strand).unwrap();
+    drop(fired);
+    assert_eq!(simulation.metrics().timers, 1);
+    simulation.run();
+    // The first turn has taken its time.
+    assert_eq!(log.all(), [MS, MS * 2 + TURN_COST]);
+}
+
+#[test]
 fn timer_keeps_its_strand_alive_until_it_has_fired() {
     let mut simulation = alone(Discipline::Stealing);
     let log = Log::new();

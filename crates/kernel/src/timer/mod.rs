@@ -8,10 +8,13 @@ pub(crate) mod wheel;
 
 pub use future::{Interval, Sleep, Tick, Timeout};
 
-use std::{fmt, sync::Arc, task::Waker, time::Duration};
+use std::{fmt, mem::ManuallyDrop, ptr, sync::Arc, task::Waker, time::Duration};
+
+use crossbeam_utils::CachePadded;
 
 use crate::{
     error::ScheduleError,
+    lease::Tenure,
     panics,
     shared::Shared,
     strand::Strand,
@@ -50,9 +53,14 @@ impl Alarm {
 
 pub(crate) struct Timers {
     state: Mutex<State>,
-    /// When the next one is due, or sooner; `MAX` if there is none. For a look without the lock.
+    looks: CachePadded<Looks>,
+}
+
+/// For a look without the lock, which others may be taking meanwhile: so on a line of its own.
+struct Looks {
+    /// When the next one is due, or sooner; `MAX` if there is none.
     soonest: AtomicU64,
-    /// What was due until then has been taken out. For a look without the lock.
+    /// What was due until then has been taken out.
     passed: AtomicU64,
 }
 
@@ -71,8 +79,8 @@ impl Default for Timers {
         let wheel = Wheel::new();
         let state =
             State { wheel, watched: Nanos::MAX, monitor: None, ringing: false, closed: false };
-        let (soonest, passed) = (AtomicU64::new(Nanos::MAX), AtomicU64::new(0));
-        Timers { state: Mutex::new(state), soonest, passed }
+        let looks = Looks { soonest: AtomicU64::new(Nanos::MAX), passed: AtomicU64::new(0) };
+        Timers { state: Mutex::new(state), looks: CachePadded::new(looks) }
     }
 }
 
@@ -85,8 +93,8 @@ impl Timers {
             return None;
         }
         let key = state.wheel.add(deadline, alarm);
-        if deadline < self.soonest.load(Relaxed) {
-            self.soonest.store(deadline, Relaxed);
+        if deadline < self.looks.soonest.load(Relaxed) {
+            self.looks.soonest.store(deadline, Relaxed);
         }
         if deadline < state.watched {
             state.watched = deadline;
@@ -109,7 +117,7 @@ impl Timers {
     /// nothing to remove.
     #[inline]
     pub(crate) fn has_rung(&self, key: Key, deadline: Nanos) -> bool {
-        key.ahead && deadline <= self.passed.load(Relaxed)
+        key.ahead && deadline <= self.looks.passed.load(Relaxed)
     }
 
     /// Replaces whom a pending timer tells. False: it has fired.
@@ -164,8 +172,8 @@ impl Timers {
         }
         let due = state.wheel.advance(now);
         state.ringing = !due.is_empty();
-        self.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
-        self.passed.store(state.wheel.now(), Relaxed);
+        self.looks.soonest.store(state.wheel.next().unwrap_or(Nanos::MAX), Relaxed);
+        self.looks.passed.store(state.wheel.now(), Relaxed);
         Some(due)
     }
 
@@ -187,7 +195,7 @@ impl Timers {
     /// Whether something may be due. Who adds a timer at this moment may not be seen yet.
     #[inline]
     pub(crate) fn is_due(&self, now: Nanos) -> bool {
-        self.soonest.load(Relaxed) <= now
+        self.looks.soonest.load(Relaxed) <= now
     }
 
     /// Rings all that is due, before the monitor comes to it. The monitor looks all the same at the
@@ -233,8 +241,10 @@ impl Timers {
 /// ```
 #[must_use = "a timer that is dropped is cancelled"]
 pub struct Timer {
-    shared: Arc<Shared>,
+    /// No reference: timers are made and dropped in turns of all workers, which would share its count.
+    shared: Tenure,
     key: Key,
+    deadline: Nanos,
 }
 
 impl Timer {
@@ -257,25 +267,40 @@ impl Timer {
     fn add(shared: &Arc<Shared>, after: Duration, alarm: Alarm) -> Result<Timer, ScheduleError> {
         let deadline = shared.now().saturating_add(world::nanos(after));
         let key = shared.timers.add(deadline, alarm).ok_or(ScheduleError::Stopped)?;
-        Ok(Timer { shared: shared.clone(), key })
+        Ok(Timer { shared: Tenure::new(shared), key, deadline })
     }
 
     /// Lets it fire though nobody holds it any more.
     pub fn detach(self) {
-        let timer = std::mem::ManuallyDrop::new(self);
+        let timer = ManuallyDrop::new(self);
         // SAFETY: it is not used any more, and what else it has needs no drop.
-        drop(unsafe { std::ptr::read(&timer.shared) });
+        drop(unsafe { ptr::read(&timer.shared) });
     }
 
     /// Cancels it. False: it has fired already.
     pub fn cancel(self) -> bool {
-        self.shared.timers.remove(self.key)
+        let timer = ManuallyDrop::new(self);
+        // SAFETY: it is not used any more, and what else it has needs no drop.
+        let shared = unsafe { ptr::read(&timer.shared) };
+        shared.timers.remove(timer.key)
+    }
+
+    /// Whether its time has come: it has fired, or is about to. Not whether it was cancelled.
+    pub fn is_over(&self) -> bool {
+        self.has_rung() || self.shared.now() >= self.deadline
+    }
+
+    fn has_rung(&self) -> bool {
+        self.shared.timers.has_rung(self.key, self.deadline)
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        self.shared.timers.remove(self.key);
+        // One that has surely fired is not looked for: all workers would meet at the lock.
+        if !self.has_rung() {
+            self.shared.timers.remove(self.key);
+        }
     }
 }
 
