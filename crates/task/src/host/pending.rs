@@ -1,6 +1,6 @@
 //! What a call that waits needs to go on: where its answer goes, and which lines it is in.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use kernel::Timer;
 
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) enum Pending {
     Nothing,
     Yield,
-    Sleep(Box<Alarm>),
+    Sleep(Alarm),
     Await { task: TaskId, place: Place, out: u32 },
     Send { channel: Arc<Channel>, ticket: Ticket },
     Receive { channel: Arc<Channel>, ticket: Ticket, buffer: Buffer },
@@ -39,12 +39,14 @@ pub(crate) struct Selecting {
     pub(crate) alarm: Option<Alarm>,
 }
 
-/// When a wait is over in any case.
+/// When a wait is over in any case. `None` if the runtime has stopped, which ends its tasks itself.
 #[derive(Debug)]
-pub(crate) struct Alarm {
-    pub(crate) deadline: Duration,
-    /// `None` if the runtime has stopped, which ends its tasks itself.
-    pub(crate) _timer: Option<Timer>,
+pub(crate) struct Alarm(pub(crate) Option<Timer>);
+
+impl Alarm {
+    fn is_over(&self) -> bool {
+        self.0.as_ref().is_some_and(Timer::is_over)
+    }
 }
 
 impl Host {
@@ -94,7 +96,7 @@ impl Host {
             },
             _ => return false,
         };
-        if self.shared.runtime.now() >= alarm.deadline && self.own.wait.claim_own().is_some() {
+        if alarm.is_over() && self.own.wait.claim_own().is_some() {
             // SAFETY: the claim was ours.
             unsafe { self.own.wait.deliver(Outcome::Code(Code::TimedOut), &[]) };
         }

@@ -104,9 +104,6 @@ impl Host {
 
     /// Wakes the task after a time.
     pub(super) fn alarm(&self, after: Duration) -> Alarm {
-        let runtime = &self.shared.runtime;
-        let deadline = runtime.now().saturating_add(after);
-        let timer = runtime.wake_after(after, self.own.strand()).ok();
-        Alarm { deadline, _timer: timer }
+        Alarm(self.shared.runtime.wake_after(after, self.own.strand()).ok())
     }
 }

@@ -96,8 +96,7 @@ impl Host {
             return Ok(Answer::Return(0));
         }
         // It stays counted: its timer wakes it.
-        let alarm = self.alarm(Duration::from_nanos(nanos as u64));
-        self.pending = Pending::Sleep(Box::new(alarm));
+        self.pending = Pending::Sleep(self.alarm(Duration::from_nanos(nanos as u64)));
         Ok(Answer::Wait)
     }
 }
