@@ -65,8 +65,10 @@ impl DiskStore {
         let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
         let tables = tables.as_mut().ok_or(StoreError::Failed)?;
         let checked = tables.check();
-        self.snapshot.store(Some(Arc::new(tables.snapshot()?)));
+        let snapshot = Arc::new(tables.snapshot()?);
+        self.snapshot.store(Some(snapshot.clone()));
         checked?;
+        snapshot.check()?;
         let entries = self.statistics()?.tables.iter().map(|table| table.entries).sum();
         Ok(Checked { records, entries, folded: self.folded(), current })
     }

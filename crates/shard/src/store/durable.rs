@@ -25,7 +25,8 @@ use arc_swap::ArcSwapOption;
 use super::{
     Change, Epoch, Replayed, Store, StoreError, Table,
     log::{Log, bytes_of},
-    tables::{Snapshot, Tables},
+    snapshot::Snapshot,
+    tables::Tables,
 };
 use crate::disk::Disk;
 
@@ -128,6 +129,12 @@ impl DiskStore {
         done
     }
 
+    /// How many runs there are.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> usize {
+        self.snapshot.load().as_ref().map_or(0, |snapshot| snapshot.runs())
+    }
+
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,8 +167,8 @@ impl Store for DiskStore {
         epoch: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
     ) -> Result<(), StoreError> {
-        let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let tables = tables.as_ref().ok_or(StoreError::Failed)?;
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let tables = tables.as_mut().ok_or(StoreError::Failed)?;
         {
             let log = self.open_log()?;
             log.check()?;

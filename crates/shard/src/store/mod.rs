@@ -19,6 +19,8 @@ mod check;
 mod durable;
 mod log;
 mod memory;
+mod runs;
+mod snapshot;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -119,6 +121,23 @@ impl Table {
 pub enum Change {
     Put { table: Table, key: Vec<u8>, value: Vec<u8> },
     Delete { table: Table, key: Vec<u8> },
+}
+
+impl Change {
+    /// Where it is made: changes go in this order.
+    pub(crate) fn place(&self) -> (Table, &[u8]) {
+        match self {
+            Change::Put { table, key, .. } | Change::Delete { table, key } => (*table, key),
+        }
+    }
+
+    /// What is there afterwards, if anything.
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        match self {
+            Change::Put { value, .. } => Some(value),
+            Change::Delete { .. } => None,
+        }
+    }
 }
 
 /// Which log a record is in. They count up, and are folded in that order.

@@ -6,56 +6,55 @@
 //! after each fold. (Opening a read transaction and a table for one point read costs more than the
 //! read itself.)
 //!
+//! What has keys that look random goes into [`Runs`] first, which are in a table of the same file.
+//!
 //! redb takes a file that was damaged in a clever way for its own and may panic. Such panics are
 //! caught here, and become [`StoreError::Corrupt`].
 
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
 };
 
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata, StorageError,
-    TableDefinition, TableError, WriteTransaction,
+    Builder, Database, ReadableDatabase, StorageError, TableDefinition, TableError,
+    WriteTransaction,
 };
 
-use super::{Change, Epoch, StoreError, Table};
+use super::{
+    Change, Epoch, StoreError, Table,
+    runs::{self, Runs},
+    snapshot::Snapshot,
+};
 use crate::disk::{Disk, File};
 
 const NAME: &str = "tables.redb";
 /// Of the tables and of what they hold, records included.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 const FOLDING: &str = "folding into the tables";
-const READING: &str = "reading the tables";
+pub(super) const READING: &str = "reading the tables";
 const SCHEMA_KEY: &[u8] = b"schema";
-const FOLDED_KEY: &[u8] = b"folded";
+pub(super) const FOLDED_KEY: &[u8] = b"folded";
+const RUNS_KEY: &[u8] = b"runs";
 /// The first bytes of every redb file.
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 
-type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
-type Reader = ReadOnlyTable<&'static [u8], &'static [u8]>;
+pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
-const fn definition(table: Table) -> Definition {
+pub(super) const fn definition(table: Table) -> Definition {
     TableDefinition::new(table.name())
 }
+
+/// Blocks of runs.
+pub(super) const BLOCKS: Definition = TableDefinition::new("runs");
 
 /// Where folds go.
 #[derive(Debug)]
 pub(super) struct Tables {
     database: Database,
     path: String,
-}
-
-/// The tables after one fold, to read from. It gives errors when the [`Tables`] are closed.
-pub(super) struct Snapshot {
-    tables: Vec<Reader>,
-    path: String,
-}
-
-impl std::fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").finish_non_exhaustive()
-    }
+    runs: Arc<Runs>,
 }
 
 impl Tables {
@@ -67,13 +66,27 @@ impl Tables {
         let database = call("opening the tables", &path, || {
             Builder::new().set_cache_size(cache_bytes).create_with_backend(Backend(file))
         })?;
-        let tables = Tables { database, path };
+        let mut tables = Tables { database, path, runs: Arc::default() };
         tables.make()?;
+        tables.read_runs()?;
         Ok(tables)
     }
 
+    /// Finds the runs. A store in which there never was one does not say which there are.
+    fn read_runs(&mut self) -> Result<(), StoreError> {
+        let transaction = self.call(READING, || self.database.begin_read())?;
+        let meta = self.call(READING, || transaction.open_table(definition(Table::Meta)))?;
+        let blocks = self.call(READING, || transaction.open_table(BLOCKS))?;
+        let runs = self.call(READING, || match meta.get(RUNS_KEY)? {
+            Some(bytes) => Runs::read(bytes.value(), &blocks),
+            None => Ok(Runs::default()),
+        })?;
+        self.runs = Arc::new(runs);
+        Ok(())
+    }
+
     /// Makes the tables in a new file, and refuses those of a newer program.
-    fn make(&self) -> Result<(), StoreError> {
+    fn make(&mut self) -> Result<(), StoreError> {
         let doing = "looking at the tables";
         let transaction = self.call(doing, || self.database.begin_read())?;
         let meta = self.call(doing, || match transaction.open_table(definition(Table::Meta)) {
@@ -112,15 +125,17 @@ impl Tables {
     /// Puts changes into the tables, and with them that this epoch was folded. A panic of
     /// `changes` is its own: it passes, and nothing has changed.
     pub(super) fn fold(
-        &self,
+        &mut self,
         folded: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
     ) -> Result<(), StoreError> {
         let mut transaction = self.call(FOLDING, || self.database.begin_write())?;
         // Opening after a crash must not walk through all of the file.
         transaction.set_quick_repair(true);
-        self.apply(&transaction, folded, changes)?;
-        self.call(FOLDING, || transaction.commit())
+        let runs = self.apply(&transaction, folded, changes)?;
+        self.call(FOLDING, || transaction.commit())?;
+        self.runs = Arc::new(runs);
+        Ok(())
     }
 
     fn apply(
@@ -128,36 +143,48 @@ impl Tables {
         transaction: &WriteTransaction,
         folded: Epoch,
         changes: &mut dyn Iterator<Item = Change>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Runs, StoreError> {
         let open = |table| self.call(FOLDING, || transaction.open_table(definition(table)));
         let mut tables: Vec<_> = Table::ALL.into_iter().map(open).collect::<Result<_, _>>()?;
+        let mut blocks = self.call(FOLDING, || transaction.open_table(BLOCKS))?;
+        let mut put = |table: Table, key: &[u8], value: Option<&[u8]>| {
+            let table = &mut tables[table as usize];
+            match value {
+                Some(value) => table.insert(key, value).map(drop),
+                None => table.remove(key).map(drop),
+            }
+        };
+        let mut apart = Vec::new();
         for change in changes {
-            match change {
-                Change::Put { table, key, value } => {
-                    assert!(!is_own(table, &key), "this key is the store's own");
-                    let table = &mut tables[table as usize];
-                    self.call(FOLDING, || table.insert(&*key, &*value).map(drop))?;
-                }
-                Change::Delete { table, key } => {
-                    assert!(!is_own(table, &key), "this key is the store's own");
-                    let table = &mut tables[table as usize];
-                    self.call(FOLDING, || table.remove(&*key).map(drop))?;
-                }
+            let (table, key) = change.place();
+            assert!(!is_own(table, key), "this key is the store's own");
+            if runs::take(table) {
+                apart.push(change);
+            } else {
+                self.call(FOLDING, || put(table, key, change.value()))?;
             }
         }
-        let meta = &mut tables[Table::Meta as usize];
+        let mut runs = Runs::clone(&self.runs);
         self.call(FOLDING, || {
-            meta.insert(SCHEMA_KEY, SCHEMA.to_le_bytes().as_slice())?;
-            meta.insert(FOLDED_KEY, folded.0.to_le_bytes().as_slice()).map(drop)
-        })
+            if runs.is_empty() && apart.len() < runs::FEW {
+                for change in &apart {
+                    let (table, key) = change.place();
+                    put(table, key, change.value())?;
+                }
+            } else {
+                runs.add(&mut blocks, apart)?;
+                runs.settle(&mut blocks, &mut put)?;
+                put(Table::Meta, RUNS_KEY, Some(&runs.encode()))?;
+            }
+            put(Table::Meta, SCHEMA_KEY, Some(&SCHEMA.to_le_bytes()))?;
+            put(Table::Meta, FOLDED_KEY, Some(&folded.0.to_le_bytes()))
+        })?;
+        Ok(runs)
     }
 
     /// The tables as the last fold has left them.
     pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        let transaction = self.call(READING, || self.database.begin_read())?;
-        let open = |table| self.call(READING, || transaction.open_table(definition(table)));
-        let tables = Table::ALL.into_iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Snapshot { tables, path: self.path.clone() })
+        Snapshot::of(&self.database, self.runs.clone(), &self.path)
     }
 
     /// Walks through the whole file. There must be no snapshot.
@@ -179,65 +206,8 @@ impl Tables {
     }
 }
 
-impl Snapshot {
-    /// The last epoch that the tables hold.
-    pub(super) fn folded(&self) -> Result<Epoch, StoreError> {
-        let mut found = None;
-        self.get(Table::Meta, FOLDED_KEY, &mut |value| found = value.try_into().ok())?;
-        let what = || format!("{} does not say which epochs it holds", self.path);
-        let bytes = found.ok_or_else(|| StoreError::Corrupt(what()))?;
-        Ok(Epoch(u64::from_le_bytes(bytes)))
-    }
-
-    pub(super) fn get(
-        &self,
-        table: Table,
-        key: &[u8],
-        read: &mut dyn FnMut(&[u8]),
-    ) -> Result<bool, StoreError> {
-        let value = self.call(|| self.tables[table as usize].get(key))?;
-        let Some(value) = value else { return Ok(false) };
-        read(self.call(|| Ok(value.value()))?);
-        Ok(true)
-    }
-
-    pub(super) fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        end: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), StoreError> {
-        if from >= end {
-            return Ok(());
-        }
-        let mut range = self.call(|| self.tables[table as usize].range(from..end))?;
-        loop {
-            let Some((key, value)) = self.call(|| range.next().transpose())? else { return Ok(()) };
-            let (key, value) = self.call(|| Ok((key.value(), value.value())))?;
-            if !each(key, value) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Entries, bytes of keys and values, bytes of everything else.
-    pub(super) fn count(&self, table: Table) -> Result<(u64, u64, u64), StoreError> {
-        self.call(|| {
-            let reader = &self.tables[table as usize];
-            let stats = reader.stats()?;
-            let overhead = stats.metadata_bytes() + stats.fragmented_bytes();
-            Ok((reader.len()?, stats.stored_bytes(), overhead))
-        })
-    }
-
-    fn call<T>(&self, run: impl FnOnce() -> Result<T, StorageError>) -> Result<T, StoreError> {
-        call(READING, &self.path, run)
-    }
-}
-
 fn is_own(table: Table, key: &[u8]) -> bool {
-    table == Table::Meta && (key == SCHEMA_KEY || key == FOLDED_KEY)
+    table == Table::Meta && [SCHEMA_KEY, FOLDED_KEY, RUNS_KEY].contains(&key)
 }
 
 /// A file that redb was making when the power went begins with zeros: redb writes its magic last,
@@ -258,7 +228,7 @@ fn prepare(file: &dyn File, path: &str) -> Result<(), StoreError> {
 }
 
 /// Runs something of redb's; a panic is a damaged file.
-fn call<T, E: Into<redb::Error>>(
+pub(super) fn call<T, E: Into<redb::Error>>(
     doing: &'static str,
     path: &str,
     run: impl FnOnce() -> Result<T, E>,
