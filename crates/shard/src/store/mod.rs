@@ -33,7 +33,8 @@ pub use durable::{DiskStore, Options};
 pub use memory::MemoryStore;
 
 /// What is kept by key. Keys begin with the shard's index, four bytes, big-endian; numbers in
-/// keys are big-endian, so that their order is that of the bytes.
+/// keys are big-endian, so that their order is that of the bytes. Their numbers are in runs on disk: a
+/// new one goes behind the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Table {

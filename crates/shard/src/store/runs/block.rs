@@ -151,6 +151,18 @@ mod tests {
         }
     }
 
+    /// What is on disk is read by later programs.
+    #[test]
+    fn the_bytes_of_a_block_stay_what_they_are() {
+        let bytes = block(&[(1, b"a", Some(b"x")), (6, b"b", None)]);
+        let expected = [
+            &[2, 0, 2, 0, 0, 0, 1, b'a', b'x'][..],
+            &[2, 0, 0, 0, 0, 0, 6, b'b'],
+            &[0, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0],
+        ];
+        assert_eq!(bytes, expected.concat());
+    }
+
     #[test]
     fn damaged_bytes_are_an_error_or_other_entries_and_never_a_panic() {
         let bytes = block(&[(1, b"key", Some(b"value")), (1, b"other", None)]);

@@ -137,4 +137,19 @@ mod tests {
         assert_eq!(hash_of_all(table, b"", &[u8::MAX; 40]), None);
         assert_eq!(hash_of_all(Table::Accounts, &of, &key(8)), None);
     }
+
+    /// Filters are on disk: another hash would not find what an older program has added.
+    #[test]
+    fn hashes_stay_what_they_are() {
+        assert_eq!(hash(Table::Accounts, &key(7)), 0xfe3f_8681_e80c_2a92);
+        let at = [&key(7)[..], &1u64.to_be_bytes()].concat();
+        assert_eq!(hash(Table::AccountHistory, &at), 0xc59b_8dfb_859c_bc5a);
+        let mut filter = Filter::new(1);
+        filter.add(0xfe3f_8681_e80c_2a92);
+        let mut bits = Vec::new();
+        filter.encode(&mut bits);
+        let is_set = |at: &usize| bits[at / 8] & (1 << (at % 8)) != 0;
+        let set: Vec<usize> = (0..512).filter(is_set).collect();
+        assert_eq!(set, [29, 135, 137, 194, 291, 300]);
+    }
 }

@@ -104,13 +104,18 @@ fn tables_of_another_program_are_foreign_and_newer_ones_say_so() {
 
 #[test]
 fn tables_of_an_older_program_get_what_they_lack_and_keep_what_they_have() {
+    (1..=2).for_each(tables_of_version);
+}
+
+fn tables_of_version(version: u8) {
     let bytes = |name: &'static str| TableDefinition::<&[u8], &[u8]>::new(name);
     let older = redb_file(|transaction| {
-        for table in Table::ALL.into_iter().filter(|table| *table != Table::Pruned) {
+        let is_there = |table: &Table| *table != Table::Pruned || version > 1;
+        for table in Table::ALL.into_iter().filter(is_there) {
             drop(transaction.open_table(bytes(table.name())).expect("it is new"));
         }
         let mut meta = transaction.open_table(bytes("meta")).expect("it is there");
-        meta.insert(b"schema".as_slice(), [1, 0, 0, 0].as_slice()).expect("there is room");
+        meta.insert(b"schema".as_slice(), [version, 0, 0, 0].as_slice()).expect("there is room");
         meta.insert(b"folded".as_slice(), [0; 8].as_slice()).expect("there is room");
         let mut codes = transaction.open_table(bytes("codes")).expect("it is there");
         codes.insert(b"key".as_slice(), b"kept".as_slice()).expect("there is room");
