@@ -90,9 +90,10 @@ pub(super) struct Runner {
 pub(super) type Settling<T> = Result<(T, EvmState, Told), Box<dyn Any + Send>>;
 
 impl Runner {
-    pub(super) fn new(common: &Arc<Common>) -> Runner {
+    /// For this lane.
+    pub(super) fn new(common: &Arc<Common>, lane: usize) -> Runner {
         let (rules, chain_id) = (&common.rules, common.chain_id);
-        let mut machine = evm::machine(rules, chain_id, LaneState::new(Arc::clone(common)));
+        let mut machine = evm::machine(rules, chain_id, LaneState::new(Arc::clone(common), lane));
         machine.set_block(evm::block_env(rules, &common.context));
         Runner { machine }
     }
@@ -114,7 +115,7 @@ impl Runner {
         }));
         let Ok(run) = run else {
             // It may be that a guess made no sense. Who commits will know.
-            *self = Runner::new(common);
+            *self = Runner::new(common, self.lane());
             return Attempt { told: Told::default(), came: Came::Unclear };
         };
         let mut state = self.machine.finalize();
@@ -152,7 +153,7 @@ impl Runner {
             }
         };
         let came = match run {
-            Ok(result) => match settled_effects(&common, net, state) {
+            Ok(result) => match settled_effects(&common, self.lane(), net, state) {
                 Ok(effects) => {
                     let receipt = receipt(&common, at, result);
                     Came::Included { receipt, effects, fee: U256::ZERO }
@@ -174,7 +175,7 @@ impl Runner {
         let (run, state, told) =
             run.map_err(|payload| ExecuteError::Fault(message(payload.as_ref())))?;
         run?;
-        Ok((settled_effects(&common, net, state)?, told))
+        Ok((settled_effects(&common, self.lane(), net, state)?, told))
     }
 
     /// Lets the machine run on the state. After a panic there is a new one.
@@ -194,10 +195,15 @@ impl Runner {
             Ok((ran, state)) => Ok((ran, state, self.state().take_told())),
             Err(payload) => {
                 let common = Arc::clone(&self.state().common);
-                *self = Runner::new(&common);
+                *self = Runner::new(&common, self.lane());
                 Err(payload)
             }
         }
+    }
+
+    /// Whose it is.
+    pub(super) fn lane(&self) -> usize {
+        self.machine.ctx.journaled_state.database.lane
     }
 
     fn state(&mut self) -> &mut LaneState {
@@ -211,10 +217,11 @@ fn receipt(common: &Common, at: u32, result: ExecutionResult) -> Receipt {
 
 fn settled_effects(
     common: &Common,
+    lane: usize,
     net: &Net,
     mut state: EvmState,
 ) -> Result<Vec<Effect>, StoreError> {
-    effects(&mut state, |address| Settled { common, net }.slots(address))
+    effects(&mut state, |address| Settled { common, lane, net }.slots(address))
 }
 
 /// Somebody who has nothing: revm pays him the fee, and he is gone afterwards. The one that revm

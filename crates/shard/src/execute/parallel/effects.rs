@@ -86,15 +86,15 @@ fn anew(had: Vec<(U256, U256)>, mut has: EvmStorage) -> Vec<SlotChange> {
 }
 
 impl Versions {
-    /// Later transactions see what this one has done.
-    pub(super) fn publish(&self, place: u32, effects: &[Effect]) {
+    /// Later transactions see what this one has done, which this lane has executed.
+    pub(super) fn publish(&self, lane: usize, place: u32, effects: &[Effect]) {
         for effect in effects {
             if effect.before != effect.after.as_ref().map(account_of) {
-                self.write_account(effect.address, place, effect.after.clone());
+                self.write_account(lane, effect.address, place, effect.after.clone());
             }
             for change in &effect.slots {
                 let key = SlotKey { address: effect.address, slot: change.slot };
-                self.write_slot(key, place, change.after);
+                self.write_slot(lane, key, place, change.after);
             }
         }
     }

@@ -82,7 +82,7 @@ impl Frontier {
         runner: &mut Runner,
         common: &Common,
         at: u32,
-        guessed: Attempt,
+        guessed: Box<Attempt>,
     ) -> Onward {
         match self.try_commit(runner, common, at, guessed) {
             Ok(onward) => onward,
@@ -98,7 +98,7 @@ impl Frontier {
         runner: &mut Runner,
         common: &Common,
         at: u32,
-        guessed: Attempt,
+        guessed: Box<Attempt>,
     ) -> Result<Onward, ExecuteError> {
         self.open(runner, common)?;
         let transaction = &common.batch[at as usize];
@@ -124,8 +124,8 @@ impl Frontier {
                 room.included(receipt.gas_used);
                 executed.included.push((Arc::clone(transaction), receipt));
                 self.net.absorb(effects);
-                let beneficiary = common.context.beneficiary;
-                self.net.credit(beneficiary, fee, || common.account_before(beneficiary))?;
+                let (lane, beneficiary) = (runner.lane(), common.context.beneficiary);
+                self.net.credit(beneficiary, fee, || common.account_before(lane, beneficiary))?;
             }
             Came::Dropped(reason) => executed.dropped.push((Arc::clone(transaction), reason)),
             Came::Left => {
@@ -148,7 +148,7 @@ impl Frontier {
             return Ok(());
         }
         let (effects, told) = runner.open(&mut self.net)?;
-        common.versions.publish(OPENING, &effects);
+        common.versions.publish(runner.lane(), OPENING, &effects);
         self.net.absorb(effects);
         self.hashes.extend(told.hashes);
         Ok(())
@@ -160,17 +160,17 @@ impl Frontier {
         runner: &mut Runner,
         common: &Common,
         at: u32,
-        guessed: Attempt,
+        guessed: Box<Attempt>,
     ) -> Attempt {
         if !matches!(guessed.came, Came::Unclear) && self.net.confirms(&guessed.told.reads) {
             self.strain = self.strain.saturating_sub(1);
-            return guessed;
+            return *guessed;
         }
         self.strain += WEIGHT;
         self.conflicts += 1;
         let certain = runner.execute(at, &mut self.net);
         common.versions.retract(place(at), guessed.effects());
-        common.versions.publish(place(at), certain.effects());
+        common.versions.publish(runner.lane(), place(at), certain.effects());
         certain
     }
 
@@ -209,7 +209,7 @@ impl Frontier {
             match run {
                 Ok((ran, mut state, told)) => {
                     ran?;
-                    let before = Settled { common, net: &self.net };
+                    let before = Settled { common, lane: runner.lane(), net: &self.net };
                     let effects = self.effects(evm::changes(&mut state, &before)?);
                     self.net.absorb(effects);
                     self.hashes.extend(told.hashes);

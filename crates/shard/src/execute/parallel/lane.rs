@@ -27,7 +27,7 @@ use crate::execute::{
 
 /// A batch under way.
 pub(super) struct Run {
-    pub(super) schedule: Schedule<Attempt, Frontier>,
+    pub(super) schedule: Schedule<Box<Attempt>, Box<Frontier>>,
     pub(super) ending: Mutex<Option<Ending>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Lane {
     /// `None`: it has left.
     common: Option<Arc<Common>>,
     /// In a simulation, what came of a transaction of which nobody knows yet.
-    kept: Option<(u32, Attempt)>,
+    kept: Option<(u32, Box<Attempt>)>,
 }
 
 impl Lane {
@@ -62,12 +62,12 @@ impl Lane {
         if let Some((at, attempt)) = self.kept.take() {
             self.bring(&common, at, attempt, cx);
         }
-        let mut runner = Runner::new(&common);
+        let mut runner = Runner::new(&common, self.number);
         let simulated = cx.turn().handle().is_simulated();
         loop {
             match self.run.schedule.next(self.number) {
                 Task::Speculate(at) => {
-                    let attempt = runner.speculate(&common, at);
+                    let attempt = Box::new(runner.speculate(&common, at));
                     if simulated {
                         // Real ones take their time, and others do something meanwhile.
                         cx.simulate(Duration::from_nanos(attempt.gas()));
@@ -92,8 +92,14 @@ impl Lane {
     }
 
     /// Tells the others what came of a transaction.
-    fn bring(&self, common: &Arc<Common>, at: u32, attempt: Attempt, cx: &mut Context<'_, '_>) {
-        common.versions.publish(place(at), attempt.effects());
+    fn bring(
+        &self,
+        common: &Arc<Common>,
+        at: u32,
+        attempt: Box<Attempt>,
+        cx: &mut Context<'_, '_>,
+    ) {
+        common.versions.publish(self.number, place(at), attempt.effects());
         if let Help::Wanted(lane) = self.run.schedule.speculated(self.number, at, attempt) {
             let pool = Pool::on(&cx.turn().handle());
             Lane::start(lane, Arc::clone(&self.run), Arc::clone(common), &pool);
@@ -105,9 +111,9 @@ impl Lane {
         &self,
         common: &Common,
         runner: &mut Runner,
-        frontier: Frontier,
+        frontier: Box<Frontier>,
         at: u32,
-        attempt: Attempt,
+        attempt: Box<Attempt>,
         cx: &mut Context<'_, '_>,
     ) {
         let schedule = &self.run.schedule;
@@ -156,11 +162,11 @@ impl Drop for Lane {
 }
 
 impl Run {
-    fn end(&self, left: Left<Frontier>, pool: Option<&Pool>) {
+    fn end(&self, left: Left<Box<Frontier>>, pool: Option<&Pool>) {
         let ending = self.ending.lock().expect("nothing panics under its lock").take();
         let Some(Ending { common, done }) = ending else { return };
         let common = Arc::into_inner(common).expect("each lane gives it back before it leaves");
-        let Common { mut cache, versions, context, .. } = common;
+        let Common { mut cache, mut versions, context, batch, .. } = common;
         let (conflicts, alone, mut result) = match left {
             Left::Whole(frontier) => (frontier.conflicts, frontier.alone, frontier.finish()),
             Left::Broken => {
@@ -173,7 +179,7 @@ impl Run {
             (Some(pool), Ok(executed)) => Closing::begin(executed, pool),
             _ => None,
         };
-        let base = versions.into_base();
+        let base = versions.take_base();
         let slots = base.slots.into_iter();
         let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
         cache.returned(base.accounts, slots);
@@ -188,5 +194,7 @@ impl Run {
             Some(closing) => closing.end(finished, done),
             None => done(finished),
         }
+        // Nobody waits for this any more.
+        drop((versions, batch));
     }
 }

@@ -109,11 +109,11 @@ pub fn start(
     work.cache.begin(&work.context);
     let Work { rules, chain_id, context, batch, cache } = work;
     let chains = chains(&batch);
-    let versions = Versions::new();
+    let lanes = lanes.clamp(1, batch.len().max(1));
+    let versions = Versions::new(lanes);
     let common = Arc::new(Common { rules, chain_id, context, batch, cache, versions });
-    let lanes = lanes.clamp(1, common.batch.len().max(1));
     let run = Arc::new(Run {
-        schedule: Schedule::new(chains, Frontier::new(&common), lanes),
+        schedule: Schedule::new(chains, Box::new(Frontier::new(&common)), lanes),
         ending: Mutex::new(Some(Ending { common: Arc::clone(&common), done: Box::new(done) })),
     });
     for lane in 1..lanes {

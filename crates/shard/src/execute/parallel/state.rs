@@ -48,19 +48,28 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// The account as it was before the batch.
-    pub(super) fn account_before(&self, address: Address) -> Result<Standing, StoreError> {
-        Ok(self.account_at(address, OPENING)?.0)
+    /// The account as it was before the batch, for this lane.
+    pub(super) fn account_before(
+        &self,
+        lane: usize,
+        address: Address,
+    ) -> Result<Standing, StoreError> {
+        Ok(self.account_at(lane, address, OPENING)?.0)
     }
 
-    fn slot_before(&self, address: Address, slot: U256) -> Result<U256, StoreError> {
-        Ok(self.slot_at(SlotKey { address, slot }, OPENING)?.0)
+    fn slot_before(&self, lane: usize, address: Address, slot: U256) -> Result<U256, StoreError> {
+        Ok(self.slot_at(lane, SlotKey { address, slot }, OPENING)?.0)
     }
 
-    fn account_at(&self, address: Address, place: u32) -> Result<(Standing, Source), StoreError> {
+    fn account_at(
+        &self,
+        lane: usize,
+        address: Address,
+        place: u32,
+    ) -> Result<(Standing, Source), StoreError> {
         let cache = &self.cache;
         let at_hand = || Some(cache.account_at_hand(address)?.as_ref().map(without_code));
-        self.versions.account(address, place, at_hand, || cache.account_shared(address))
+        self.versions.account(lane, address, place, at_hand, || cache.account_shared(address))
     }
 
     /// The code that an account had before the batch.
@@ -73,10 +82,10 @@ impl Common {
         }
     }
 
-    fn slot_at(&self, key: SlotKey, place: u32) -> Result<(U256, Source), StoreError> {
+    fn slot_at(&self, lane: usize, key: SlotKey, place: u32) -> Result<(U256, Source), StoreError> {
         let (cache, SlotKey { address, slot }) = (&self.cache, key);
         let at_hand = || cache.slot_at_hand(address, slot);
-        self.versions.slot(key, place, at_hand, || cache.storage(address, slot))
+        self.versions.slot(lane, key, place, at_hand, || cache.storage(address, slot))
     }
 }
 
@@ -89,6 +98,7 @@ fn without_code(info: &AccountInfo) -> AccountInfo {
 /// What one machine reads.
 pub(super) struct LaneState {
     pub(super) common: Arc<Common>,
+    pub(super) lane: usize,
     pub(super) codes: Codes,
     mode: Mode,
     reads: Vec<Read>,
@@ -113,9 +123,9 @@ pub(super) struct Told {
 }
 
 impl LaneState {
-    pub(super) fn new(common: Arc<Common>) -> LaneState {
+    pub(super) fn new(common: Arc<Common>, lane: usize) -> LaneState {
         let mode = Mode::Guesses { place: OPENING };
-        LaneState { common, codes: Codes::new(), mode, reads: Vec::new(), hashes: Vec::new() }
+        LaneState { common, lane, codes: Codes::new(), mode, reads: Vec::new(), hashes: Vec::new() }
     }
 
     /// From now on it is asked for the transaction at this place.
@@ -160,14 +170,14 @@ impl Database for LaneState {
         let common = &*self.common;
         let mut standing = match &self.mode {
             Mode::Guesses { place } => {
-                let (standing, source) = common.account_at(address, *place)?;
+                let (standing, source) = common.account_at(self.lane, address, *place)?;
                 let seen = standing.as_ref().map(account_of);
                 self.reads.push(Read::Account(address, seen, source));
                 standing
             }
             Mode::Settled(net) => match net.account(address) {
                 Some(standing) => standing.clone(),
-                None => common.account_before(address)?,
+                None => common.account_before(self.lane, address)?,
             },
         };
         if let Some(AccountInfo { code_hash, code: code @ None, .. }) = &mut standing {
@@ -187,13 +197,14 @@ impl Database for LaneState {
         let common = &*self.common;
         match &self.mode {
             Mode::Guesses { place } => {
-                let (value, source) = common.slot_at(SlotKey { address, slot }, *place)?;
+                let key = SlotKey { address, slot };
+                let (value, source) = common.slot_at(self.lane, key, *place)?;
                 self.reads.push(Read::Slot(address, slot, value, source));
                 Ok(value)
             }
             Mode::Settled(net) => match net.slot(address, slot) {
                 Some(value) => Ok(value),
-                None => common.slot_before(address, slot),
+                None => common.slot_before(self.lane, address, slot),
             },
         }
     }
@@ -208,6 +219,8 @@ impl Database for LaneState {
 /// The state with what was committed on top.
 pub(super) struct Settled<'a> {
     pub(super) common: &'a Common,
+    /// The lane that asks.
+    pub(super) lane: usize,
     pub(super) net: &'a Net,
 }
 
@@ -215,14 +228,14 @@ impl StateReader for Settled<'_> {
     fn account(&self, address: Address) -> Result<Option<Account>, StoreError> {
         Ok(match self.net.account(address) {
             Some(standing) => standing.as_ref().map(account_of),
-            None => self.common.account_before(address)?.as_ref().map(account_of),
+            None => self.common.account_before(self.lane, address)?.as_ref().map(account_of),
         })
     }
 
     fn storage(&self, address: Address, slot: U256) -> Result<U256, StoreError> {
         match self.net.slot(address, slot) {
             Some(value) => Ok(value),
-            None => self.common.slot_before(address, slot),
+            None => self.common.slot_before(self.lane, address, slot),
         }
     }
 

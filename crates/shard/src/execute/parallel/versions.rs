@@ -1,15 +1,24 @@
 //! What do transactions see of each other before they are committed?
 //!
-//! For each account and slot that was asked for: its value before the batch, and those that
-//! transactions of the batch have written, by their places. A transaction sees the latest write
-//! below its own place. That is a guess: a transaction in between may still be under way. Whether
-//! a guess was right is decided when the transaction is committed, so nothing here needs to be
-//! exact, and the result of a batch does not depend on it.
+//! For each account and slot that was written: the values that transactions of the batch have left,
+//! by their places. A transaction sees the latest write below its own place. That is a guess: a
+//! transaction in between may still be under way. Whether a guess was right is decided when the
+//! transaction is committed, so nothing here needs to be exact, and the result of a batch does not
+//! depend on it.
 //!
-//! Most of what is read nobody in the batch writes: a bitmap of hashes says so, without a lock. Its
-//! bits are set and read relaxed: a bit that comes late is a guess that fails, and a set bit that
-//! means another key costs a look in vain. Otherwise there are many small mutexes: a lock is held
-//! for one look-up, and two lanes rarely want the same.
+//! ```text
+//!   lane 0:  bits   parts   base        bits:   which hashes this lane has written, without a lock
+//!   lane 1:  bits   parts   base        parts:  what it has written, behind small mutexes
+//!   ...                                 base:   what it has read from the store
+//! ```
+//!
+//! Each lane writes to a table of its own, and looks into that of another only where that one's bits
+//! say that it has written what is asked for. Lanes that work on nothing in common so pass nothing to
+//! and fro between their cores but bits that are new. In one table for all a core has to fetch what
+//! another one has written beside it for something else.
+//!
+//! Bits are set and read relaxed: a bit that comes late is a guess that fails, and a set bit that
+//! means another key costs a look in vain.
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
@@ -27,9 +36,8 @@ use revm::state::AccountInfo;
 
 use crate::store::StoreError;
 
-/// A power of two: as many as a block of swaps writes, so that lanes that have nothing in common
-/// seldom meet in one.
-const PARTS: usize = 1 << 10;
+/// A power of two: a lane that looks for what another one has written seldom meets it there.
+const PARTS: usize = 1 << 6;
 /// A power of two: some eight times as many as a block of swaps writes.
 const BITS: usize = 1 << 16;
 
@@ -76,16 +84,23 @@ impl Hash for SlotKey {
 /// All versions of what a batch has touched.
 pub(super) struct Versions {
     hasher: DefaultHashBuilder,
+    lanes: Box<[Written]>,
+}
+
+/// What one lane has written and read, apart from the lines of the cache that others have.
+#[repr(align(128))]
+struct Written {
     /// Which hashes were written.
     bits: Box<[AtomicU64]>,
     parts: Box<[Mutex<Part>]>,
+    base: Mutex<Base>,
 }
 
-/// Values as they were before the batch.
+/// Values as they were before the batch, which nobody had at hand.
 #[derive(Debug, Default)]
 pub(super) struct Base {
-    pub(super) accounts: Vec<(Address, Standing)>,
-    pub(super) slots: Vec<(SlotKey, U256)>,
+    pub(super) accounts: HashMap<Address, Standing>,
+    pub(super) slots: HashMap<SlotKey, U256>,
 }
 
 /// In lines of the cache of its own.
@@ -96,161 +111,199 @@ struct Part {
     slots: HashMap<SlotKey, Line<U256>>,
 }
 
-/// The versions of one value.
+/// The versions of one value, in order of places.
 #[derive(Debug)]
-struct Line<V> {
-    base: Option<V>,
-    /// In order of places.
-    writes: Vec<(u32, V)>,
-}
+struct Line<V>(Vec<(u32, V)>);
 
 impl<V> Default for Line<V> {
     fn default() -> Line<V> {
-        Line { base: None, writes: Vec::new() }
+        Line(Vec::new())
     }
 }
 
-impl<V: Clone> Line<V> {
-    fn below(&self, place: u32) -> Option<(V, Source)> {
-        let known = match self.writes.partition_point(|(at, _)| *at < place) {
-            0 => (self.base.as_ref()?, Source::Base),
-            later => (&self.writes[later - 1].1, Source::Batch),
-        };
-        Some((known.0.clone(), known.1))
+impl<V> Line<V> {
+    fn below(&self, place: u32) -> Option<&(u32, V)> {
+        let later = self.0.partition_point(|(at, _)| *at < place);
+        self.0[..later].last()
     }
 
     fn write(&mut self, place: u32, value: V) {
-        match self.writes.binary_search_by_key(&place, |(at, _)| *at) {
-            Ok(at) => self.writes[at].1 = value,
-            Err(at) => self.writes.insert(at, (place, value)),
+        match self.0.binary_search_by_key(&place, |(at, _)| *at) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (place, value)),
         }
     }
 
     fn unwrite(&mut self, place: u32) {
-        if let Ok(at) = self.writes.binary_search_by_key(&place, |(at, _)| *at) {
-            self.writes.remove(at);
+        if let Ok(at) = self.0.binary_search_by_key(&place, |(at, _)| *at) {
+            self.0.remove(at);
         }
     }
 }
 
-impl Versions {
-    pub(super) fn new() -> Versions {
-        Versions {
-            hasher: DefaultHashBuilder::default(),
+impl Written {
+    fn new() -> Written {
+        Written {
             bits: (0..BITS / 64).map(|_| AtomicU64::new(0)).collect(),
             parts: (0..PARTS).map(|_| Mutex::default()).collect(),
+            base: Mutex::default(),
         }
     }
 
-    /// The account as the transaction at `place` sees it. As it was before the batch it is `at_hand`
-    /// or is `read`, and then kept.
-    pub(super) fn account(
-        &self,
-        address: Address,
-        place: u32,
-        at_hand: impl FnOnce() -> Option<Standing>,
-        read: impl FnOnce() -> Result<Standing, StoreError>,
-    ) -> Result<(Standing, Source), StoreError> {
-        let hash = self.hasher.hash_one(address);
-        let find = || self.part(hash).accounts.get(&address).and_then(|line| line.below(place));
-        let keep = |base| self.part(hash).accounts.entry(address).or_default().base = Some(base);
-        self.find(hash, find, at_hand, read, keep)
-    }
-
-    /// The slot as the transaction at `place` sees it.
-    pub(super) fn slot(
-        &self,
-        key: SlotKey,
-        place: u32,
-        at_hand: impl FnOnce() -> Option<U256>,
-        read: impl FnOnce() -> Result<U256, StoreError>,
-    ) -> Result<(U256, Source), StoreError> {
-        let hash = self.hasher.hash_one(key);
-        let find = || self.part(hash).slots.get(&key).and_then(|line| line.below(place));
-        let keep = |base| self.part(hash).slots.entry(key).or_default().base = Some(base);
-        self.find(hash, find, at_hand, read, keep)
-    }
-
-    fn find<V: Clone>(
-        &self,
-        hash: u64,
-        find: impl FnOnce() -> Option<(V, Source)>,
-        at_hand: impl FnOnce() -> Option<V>,
-        read: impl FnOnce() -> Result<V, StoreError>,
-        keep: impl FnOnce(V),
-    ) -> Result<(V, Source), StoreError> {
-        if !self.may_be_written(hash)
-            && let Some(base) = at_hand()
-        {
-            return Ok((base, Source::Base));
-        }
-        if let Some(known) = find() {
-            return Ok(known);
-        }
-        // Not under the lock: it may wait for a disk.
-        let base = read()?;
-        keep(base.clone());
-        Ok((base, Source::Base))
-    }
-
-    /// The transaction at `place` has left the account like this.
-    pub(super) fn write_account(&self, address: Address, place: u32, standing: Standing) {
-        let hash = self.hasher.hash_one(address);
-        self.part(hash).accounts.entry(address).or_default().write(place, standing);
-        self.mark(hash);
-    }
-
-    /// The transaction at `place` has left the slot like this.
-    pub(super) fn write_slot(&self, key: SlotKey, place: u32, value: U256) {
-        let hash = self.hasher.hash_one(key);
-        self.part(hash).slots.entry(key).or_default().write(place, value);
-        self.mark(hash);
-    }
-
-    /// The transaction at `place` has not changed the account, as it now turns out.
-    pub(super) fn unwrite_account(&self, address: Address, place: u32) {
-        let hash = self.hasher.hash_one(address);
-        if let Some(line) = self.part(hash).accounts.get_mut(&address) {
-            line.unwrite(place);
-        }
-    }
-
-    /// The transaction at `place` has not changed the slot, as it now turns out.
-    pub(super) fn unwrite_slot(&self, key: SlotKey, place: u32) {
-        let hash = self.hasher.hash_one(key);
-        if let Some(line) = self.part(hash).slots.get_mut(&key) {
-            line.unwrite(place);
-        }
-    }
-
-    fn may_be_written(&self, hash: u64) -> bool {
+    fn may_have(&self, hash: u64) -> bool {
         self.bits[hash as usize % BITS / 64].load(Relaxed) & 1 << (hash % 64) != 0
     }
 
     fn mark(&self, hash: u64) {
         // Most are marked already: who only looks does not take the word away from other lanes.
-        if !self.may_be_written(hash) {
+        if !self.may_have(hash) {
             self.bits[hash as usize % BITS / 64].fetch_or(1 << (hash % 64), Relaxed);
         }
-    }
-
-    /// What was asked for, as it was before the batch.
-    pub(super) fn into_base(self) -> Base {
-        let mut base = Base::default();
-        for part in self.parts {
-            let Part { accounts, slots } =
-                part.into_inner().expect("nothing panics under its lock");
-            let accounts = accounts.into_iter().filter_map(|(key, line)| Some((key, line.base?)));
-            base.accounts.extend(accounts);
-            base.slots.extend(slots.into_iter().filter_map(|(key, line)| Some((key, line.base?))));
-        }
-        base
     }
 
     fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
         // Other bits than those of the bitmap and of the tables.
         let part = (hash >> 40) as usize % PARTS;
         self.parts[part].lock().expect("nothing panics under its lock")
+    }
+
+    fn base(&self) -> MutexGuard<'_, Base> {
+        self.base.lock().expect("nothing panics under its lock")
+    }
+}
+
+impl Versions {
+    /// For so many lanes.
+    pub(super) fn new(lanes: usize) -> Versions {
+        let lanes = (0..lanes).map(|_| Written::new()).collect();
+        Versions { hasher: DefaultHashBuilder::default(), lanes }
+    }
+
+    /// The account as the transaction at `place` sees it, for this lane. As it was before the batch
+    /// it is `at_hand` or is `read`, and then kept.
+    pub(super) fn account(
+        &self,
+        lane: usize,
+        address: Address,
+        place: u32,
+        at_hand: impl FnOnce() -> Option<Standing>,
+        read: impl FnOnce() -> Result<Standing, StoreError>,
+    ) -> Result<(Standing, Source), StoreError> {
+        let hash = self.hasher.hash_one(address);
+        if let Some(written) = self.latest(hash, place, |part| part.accounts.get(&address)) {
+            return Ok((written, Source::Batch));
+        }
+        if let Some(base) = at_hand() {
+            return Ok((base, Source::Base));
+        }
+        let own = &self.lanes[lane];
+        if let Some(base) = own.base().accounts.get(&address) {
+            return Ok((base.clone(), Source::Base));
+        }
+        // Not under the lock: it may wait for a disk.
+        let base = read()?;
+        own.base().accounts.insert(address, base.clone());
+        Ok((base, Source::Base))
+    }
+
+    /// The slot as the transaction at `place` sees it, for this lane.
+    pub(super) fn slot(
+        &self,
+        lane: usize,
+        key: SlotKey,
+        place: u32,
+        at_hand: impl FnOnce() -> Option<U256>,
+        read: impl FnOnce() -> Result<U256, StoreError>,
+    ) -> Result<(U256, Source), StoreError> {
+        let hash = self.hasher.hash_one(key);
+        if let Some(written) = self.latest(hash, place, |part| part.slots.get(&key)) {
+            return Ok((written, Source::Batch));
+        }
+        if let Some(base) = at_hand() {
+            return Ok((base, Source::Base));
+        }
+        let own = &self.lanes[lane];
+        if let Some(base) = own.base().slots.get(&key) {
+            return Ok((*base, Source::Base));
+        }
+        let base = read()?;
+        own.base().slots.insert(key, base);
+        Ok((base, Source::Base))
+    }
+
+    /// What the last of those below `place` has written, whichever lane has executed it.
+    fn latest<V: Clone>(
+        &self,
+        hash: u64,
+        place: u32,
+        line: impl Fn(&Part) -> Option<&Line<V>>,
+    ) -> Option<V> {
+        if place == OPENING {
+            return None;
+        }
+        let mut latest: Option<(u32, V)> = None;
+        for written in self.lanes.iter().filter(|written| written.may_have(hash)) {
+            let part = written.part(hash);
+            if let Some(below) = line(&part).and_then(|line| line.below(place))
+                && latest.as_ref().is_none_or(|(at, _)| *at < below.0)
+            {
+                latest = Some(below.clone());
+            }
+        }
+        latest.map(|(_, value)| value)
+    }
+
+    /// The transaction at `place`, which this lane has executed, has left the account like this.
+    pub(super) fn write_account(
+        &self,
+        lane: usize,
+        address: Address,
+        place: u32,
+        standing: Standing,
+    ) {
+        let (hash, own) = (self.hasher.hash_one(address), &self.lanes[lane]);
+        own.part(hash).accounts.entry(address).or_default().write(place, standing);
+        own.mark(hash);
+    }
+
+    /// The transaction at `place`, which this lane has executed, has left the slot like this.
+    pub(super) fn write_slot(&self, lane: usize, key: SlotKey, place: u32, value: U256) {
+        let (hash, own) = (self.hasher.hash_one(key), &self.lanes[lane]);
+        own.part(hash).slots.entry(key).or_default().write(place, value);
+        own.mark(hash);
+    }
+
+    /// The transaction at `place` has not changed the account, as it now turns out. Whichever lane
+    /// has executed it: at a place only one has written.
+    pub(super) fn unwrite_account(&self, address: Address, place: u32) {
+        let hash = self.hasher.hash_one(address);
+        for written in self.lanes.iter().filter(|written| written.may_have(hash)) {
+            if let Some(line) = written.part(hash).accounts.get_mut(&address) {
+                line.unwrite(place);
+            }
+        }
+    }
+
+    /// The transaction at `place` has not changed the slot, as it now turns out.
+    pub(super) fn unwrite_slot(&self, key: SlotKey, place: u32) {
+        let hash = self.hasher.hash_one(key);
+        for written in self.lanes.iter().filter(|written| written.may_have(hash)) {
+            if let Some(line) = written.part(hash).slots.get_mut(&key) {
+                line.unwrite(place);
+            }
+        }
+    }
+
+    /// What was read, as it was before the batch. The rest may be dropped later: it is much.
+    pub(super) fn take_base(&mut self) -> Base {
+        let mut base = Base::default();
+        for written in &mut self.lanes {
+            let own = written.base.get_mut().expect("nothing panics under its lock");
+            // What several have read was the same.
+            base.accounts.extend(own.accounts.drain());
+            base.slots.extend(own.slots.drain());
+        }
+        base
     }
 }
 
@@ -266,62 +319,94 @@ mod tests {
     }
 
     fn slot(versions: &Versions, place: u32) -> (u64, Source) {
-        let (value, source) = versions.slot(SLOT, place, || None, never).expect("nothing is read");
+        let (value, source) =
+            versions.slot(0, SLOT, place, || None, never).expect("nothing is read");
         (value.to(), source)
     }
 
     #[test]
     fn base_is_read_once_and_seen_by_all_places_below_the_first_write() {
-        let versions = Versions::new();
+        let versions = Versions::new(2);
         let read = || Ok(U256::from(7));
-        assert_eq!(versions.slot(SLOT, 5, || None, read), Ok((U256::from(7), Source::Base)));
-        versions.write_slot(SLOT, 3, U256::from(30));
+        assert_eq!(versions.slot(0, SLOT, 5, || None, read), Ok((U256::from(7), Source::Base)));
+        versions.write_slot(0, SLOT, 3, U256::from(30));
         assert_eq!(slot(&versions, 3), (7, Source::Base), "nobody sees his own write");
         assert_eq!(slot(&versions, 4), (30, Source::Batch));
     }
 
+    /// Each lane has its own table, and all of them count.
+    #[test]
+    fn latest_write_below_counts_whichever_lane_has_executed_it() {
+        let versions = Versions::new(3);
+        for (lane, place) in [(0, 2), (2, 5), (1, 4)] {
+            versions.write_slot(lane, SLOT, place, U256::from(place));
+        }
+        assert_eq!(slot(&versions, 5), (4, Source::Batch));
+        assert_eq!(slot(&versions, 9), (5, Source::Batch));
+        // It was not so, as it now turns out, and then another lane has executed it.
+        versions.unwrite_slot(SLOT, 5);
+        assert_eq!(slot(&versions, 9), (4, Source::Batch));
+        versions.write_slot(0, SLOT, 5, U256::from(55));
+        assert_eq!(slot(&versions, 9), (55, Source::Batch));
+    }
+
+    #[test]
+    fn what_was_read_is_given_back_once_whoever_has_read_it() {
+        let mut versions = Versions::new(2);
+        for lane in 0..2 {
+            let read = || Ok(U256::from(7));
+            assert_eq!(
+                versions.slot(lane, SLOT, 1, || None, read),
+                Ok((U256::from(7), Source::Base))
+            );
+        }
+        let base = versions.take_base();
+        assert_eq!(base.slots.into_iter().collect::<Vec<_>>(), [(SLOT, U256::from(7))]);
+        assert!(base.accounts.is_empty());
+    }
+
     #[test]
     fn latest_write_below_counts_in_whatever_order_they_came() {
-        let versions = Versions::new();
+        let versions = Versions::new(2);
         for place in [4, 2, 6] {
-            versions.write_slot(SLOT, place, U256::from(place));
+            versions.write_slot(0, SLOT, place, U256::from(place));
         }
         assert_eq!(slot(&versions, 3), (2, Source::Batch));
         assert_eq!(slot(&versions, 5), (4, Source::Batch));
         assert_eq!(slot(&versions, 9), (6, Source::Batch));
-        versions.write_slot(SLOT, 4, U256::from(44));
+        versions.write_slot(0, SLOT, 4, U256::from(44));
         versions.unwrite_slot(SLOT, 6);
         assert_eq!(slot(&versions, 9), (44, Source::Batch));
     }
 
     #[test]
     fn what_is_at_hand_is_not_kept_and_counts_until_somebody_writes() {
-        let versions = Versions::new();
+        let versions = Versions::new(2);
         let at_hand = || Some(U256::from(7));
-        assert_eq!(versions.slot(SLOT, 5, at_hand, never), Ok((U256::from(7), Source::Base)));
-        versions.write_slot(SLOT, 3, U256::from(30));
-        assert_eq!(versions.slot(SLOT, 5, at_hand, never), Ok((U256::from(30), Source::Batch)));
+        assert_eq!(versions.slot(0, SLOT, 5, at_hand, never), Ok((U256::from(7), Source::Base)));
+        versions.write_slot(0, SLOT, 3, U256::from(30));
+        assert_eq!(versions.slot(0, SLOT, 5, at_hand, never), Ok((U256::from(30), Source::Batch)));
         let read = || Ok(U256::from(7));
-        assert_eq!(versions.slot(SLOT, 2, at_hand, read), Ok((U256::from(7), Source::Base)));
+        assert_eq!(versions.slot(0, SLOT, 2, at_hand, read), Ok((U256::from(7), Source::Base)));
     }
 
     #[test]
     fn read_that_fails_is_not_remembered() {
-        let versions = Versions::new();
-        let failed = versions.account(A, 0, || None, || Err(StoreError::Failed));
+        let versions = Versions::new(2);
+        let failed = versions.account(0, A, 0, || None, || Err(StoreError::Failed));
         assert_eq!(failed, Err(StoreError::Failed));
-        assert_eq!(versions.account(A, 0, || None, || Ok(None)), Ok((None, Source::Base)));
+        assert_eq!(versions.account(0, A, 0, || None, || Ok(None)), Ok((None, Source::Base)));
     }
 
     #[test]
     fn accounts_that_are_gone_are_seen_as_gone() {
-        let versions = Versions::new();
-        versions.write_account(A, 1, None);
+        let versions = Versions::new(2);
+        versions.write_account(0, A, 1, None);
         let read = || panic!("it is known");
-        assert_eq!(versions.account(A, 2, || None, read), Ok((None, Source::Batch)));
+        assert_eq!(versions.account(0, A, 2, || None, read), Ok((None, Source::Batch)));
         versions.unwrite_account(A, 1);
         let before = Some(AccountInfo::from_balance(U256::from(5)));
         let read = || Ok(before.clone());
-        assert_eq!(versions.account(A, 2, || None, read), Ok((before.clone(), Source::Base)));
+        assert_eq!(versions.account(0, A, 2, || None, read), Ok((before.clone(), Source::Base)));
     }
 }
