@@ -9,11 +9,12 @@
 //! worker's, and a turn that hangs is reported also where nobody waits.
 //!
 //! Where all cores are taken, each look is taken from a worker. So while each worker is in a turn and has
-//! looked at the time by itself within the last half of a quantum (see `worker/look.rs`; where quanta are
-//! short none does), the monitor rests: it sleeps for twice as long after every other look, up to four quanta. That ends at the first look
-//! that finds a worker which has not, or one who has used up a quantum, and as soon as a worker
-//! sleeps. A turn that never asks is thus told that its quantum is over after one and a half at latest, or
-//! after some five if all had looked at the time shortly before it began.
+//! looked at the time by itself within the last half of a quantum (see `worker/look.rs`), the monitor
+//! rests: it sleeps for twice as long after every other look, up to four quanta. That ends at the first
+//! look that finds a worker which has not, or one who has used up a quantum, and as soon as a worker
+//! sleeps. Where quanta are short it never rests. A turn that never asks is thus told that its quantum is
+//! over after one and a half at latest, or after some five if all had looked at the time shortly before it
+//! began.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -23,7 +24,7 @@ use crate::{
     shared::Shared,
     slot::Slot,
     sync::{atomic::Ordering::Relaxed, thread},
-    worker::next::FAVOUR,
+    worker::{look::OWN_QUANTUM_MIN, next::FAVOUR},
     world::{self, Nanos},
 };
 
@@ -93,6 +94,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let look = look_every(shared.config.quantum);
     let anything_waits = || shared.somebody_offers() || !shared.queues.all_but_deques_empty();
     let busy = || shared.is_busy();
+    let may_rest = shared.config.quantum >= OWN_QUANTUM_MIN;
     let mut awake = false;
     let mut calm = 0_u32;
     let mut turns = 0;
@@ -104,12 +106,19 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         let to_timer = timer.map(|at| at.saturating_sub(now));
         if awake || busy() {
             inspect(shared, &mut watched, now);
-            calm = if all_is_well(shared, now, look) { calm.saturating_add(1) } else { 0 };
+            // Said before it is looked: a worker that sleeps meanwhile is seen, or ends the rest.
+            if may_rest && calm.saturating_add(1) >= CALM {
+                shared.vigil.rest();
+            }
+            let well = may_rest && all_is_well(shared, now, look);
+            calm = if well { calm.saturating_add(1) } else { 0 };
+            if calm < CALM {
+                shared.vigil.rise();
+            }
             let look = if keeps_waiting(shared) { look.min(SLICE_MIN) } else { rest(look, calm) };
             let patience = to_timer.unwrap_or(look).min(look);
-            shared.vigil.rest(calm >= CALM);
             thread::park_timeout(Duration::from_nanos(patience));
-            shared.vigil.rest(false);
+            shared.vigil.rise();
             shared.idle.make_good(anything_waits);
             awake = false;
         } else {

@@ -7,15 +7,20 @@
 //!
 //! While all work, and look at the time by themselves, it RESTS: it looks less often. Whoever sleeps
 //! then ends the rest, since what others place may need somebody to be called (see [`crate::idle`]).
-//! That is relaxed and relied upon by nobody: a rest that somebody slept through is short enough.
 //!
-//! Ordering: to go away is to say so, then to nap, which fences and looks whether anybody works. To
-//! begin to work is to say so, to fence (see [`Slot::begin_work`](crate::slot::Slot::begin_work)), then
-//! to look whether the monitor is away. With a fence on both sides at least one sees the other.
+//! Ordering: to rest is to say so, to fence, then to look whether anybody sleeps. To sleep is to say
+//! so, to fence (rule 2 of [`crate::idle`]), then to look whether the monitor rests. To go away is to
+//! say so, then to nap, which fences and looks whether anybody works. To begin to work is to say so, to
+//! fence (see [`Slot::begin_work`](crate::slot::Slot::begin_work)), then to look whether the monitor is
+//! away. With a fence on both sides at least one sees the other.
 
 use crate::sync::{
     Mutex,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{
+        AtomicBool,
+        Ordering::{Relaxed, SeqCst},
+        fence,
+    },
     thread::Thread,
 };
 
@@ -42,12 +47,18 @@ impl Vigil {
         self.away.store(false, Relaxed);
     }
 
-    /// For the monitor, before it sleeps between two looks, and after: whether whoever sleeps calls it.
-    pub(crate) fn rest(&self, rests: bool) {
-        self.rests.store(rests, Relaxed);
+    /// For the monitor, before it looks whether anybody sleeps: whoever does from now on ends its rest.
+    pub(crate) fn rest(&self) {
+        self.rests.store(true, Relaxed);
+        fence(SeqCst);
     }
 
-    /// For a worker that is about to sleep.
+    /// For the monitor, after a rest, or where there is to be none.
+    pub(crate) fn rise(&self) {
+        self.rests.store(false, Relaxed);
+    }
+
+    /// For a worker that is about to sleep, has said so and fenced since.
     pub(crate) fn slept(&self) {
         if self.rests.load(Relaxed) {
             self.end_rest();
@@ -103,7 +114,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 vigil.watch(thread::current());
-                vigil.rest(true);
+                vigil.rest();
                 while vigil.is_resting() {
                     thread::park();
                 }
@@ -156,6 +167,31 @@ mod models {
     fn who_enters_a_turn_while_the_monitor_goes_away_calls_it_back() {
         check(|slot| {
             slot.enter_turn_with_inbox(|| false);
+        });
+    }
+
+    /// A rest that a worker slept through shows as a deadlock: nothing else ends it.
+    #[test]
+    fn who_sleeps_while_the_monitor_begins_to_rest_is_seen_or_ends_it() {
+        loom::model(|| {
+            let all = Arc::new((Vigil::default(), Idle::new(1)));
+            let monitor = loom::thread::spawn({
+                let all = all.clone();
+                move || {
+                    let (vigil, idle) = &*all;
+                    vigil.watch(thread::current());
+                    vigil.rest();
+                    let nobody_sleeps = idle.parked().is_none();
+                    while nobody_sleeps && vigil.rests.load(Relaxed) {
+                        thread::park();
+                    }
+                    vigil.rise();
+                    idle.close();
+                }
+            });
+            let (vigil, idle) = &*all;
+            let _ = idle.search().park(0, || false, || false, || vigil.slept());
+            monitor.join().unwrap();
         });
     }
 }

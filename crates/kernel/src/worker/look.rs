@@ -29,7 +29,7 @@ const ASKED_MAX: u32 = 1024;
 
 /// A shorter quantum is left to the monitor, whose looks are close enough then. Where workers ended it,
 /// more turns were cut short by it (the fairness benchmark).
-const OWN_QUANTUM_MIN: Nanos = 500_000;
+pub(crate) const OWN_QUANTUM_MIN: Nanos = 500_000;
 
 /// In models time stands still.
 const TIME_PASSES: bool = !cfg!(any(loom, shuttle));

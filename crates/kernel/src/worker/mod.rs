@@ -10,7 +10,7 @@
 mod branches;
 mod held;
 mod kept;
-mod look;
+pub(crate) mod look;
 pub(crate) mod next;
 mod search;
 mod turns;
