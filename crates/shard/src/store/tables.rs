@@ -67,6 +67,7 @@ impl Tables {
             Builder::new().set_cache_size(cache_bytes).create_with_backend(Backend(file))
         })?;
         let mut tables = Tables { database, path, runs: Arc::default() };
+        // A fold that raises the version brings nothing, so it may come before the runs are known.
         tables.make()?;
         tables.read_runs()?;
         Ok(tables)
@@ -190,7 +191,11 @@ impl Tables {
     /// Walks through the whole file. There must be no snapshot.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         let (path, database) = (&self.path, &mut self.database);
-        if call("checking the tables", path, || database.check_integrity())? {
+        let verified = call("checking the tables", path, || database.check_integrity())?;
+        // What did not verify may have gone back to an earlier fold, and to its runs.
+        self.read_runs()?;
+        let path = &self.path;
+        if verified {
             Ok(())
         } else {
             Err(StoreError::Corrupt(format!("{path} did not verify and was repaired")))

@@ -56,6 +56,11 @@ impl<'a, T: ReadableTable<Bytes, Bytes>> Cursor<'a, T> {
         Ok(())
     }
 
+    /// Which block it stands in.
+    pub(super) fn part(&self) -> usize {
+        self.part
+    }
+
     pub(super) fn entry(&self) -> Result<Option<Entry<'_>>, StorageError> {
         let Some(block) = &self.block else { return Ok(None) };
         Block::new(block.value())?.entry(self.at).map(Some)

@@ -216,7 +216,7 @@ impl Runs {
         Ok(Runs { all, pass })
     }
 
-    /// Reads all entries: that they are in order and as many as were written.
+    /// Reads all entries: that they are in order and as many as were written, and would be found.
     pub(super) fn check<T: ReadableTable<Bytes, Bytes>>(
         &self,
         blocks: &T,
@@ -225,7 +225,10 @@ impl Runs {
             let (mut cursor, mut entries) = (Cursor::seek(blocks, run, &[])?, 0);
             let mut last = Vec::new();
             while let Some(entry) = cursor.entry()? {
-                if entry.place <= last.as_slice() {
+                let (table, key) = table_and_key(entry.place)?;
+                let is_found = run.filter.may_hold(filter::hash(table, key))
+                    && run.part_of(entry.place) == cursor.part();
+                if entry.place <= last.as_slice() || !is_found {
                     return Err(damaged());
                 }
                 last.clear();
@@ -252,16 +255,19 @@ impl Pass {
     ) -> Result<bool, StorageError> {
         let cursors = runs.iter().rev().map(|run| Cursor::seek(blocks, run, &self.reached));
         let cursors = cursors.collect::<Result<Vec<_>, _>>()?;
-        let (mut merge, mut read, mut at) = (Merge::new(cursors), 0, Vec::new());
+        let (mut merge, mut read, mut at) = (Merge::new(cursors), 0, self.reached.clone());
         while let Some(entry) = merge.least()? {
+            // Else the pass would go back, and perhaps never end.
+            if entry.place < at.as_slice() {
+                return Err(damaged());
+            }
             at.clear();
             at.extend_from_slice(entry.place);
             if read >= entries {
                 self.reached = at;
                 return Ok(true);
             }
-            let (table, key) = at.split_first().ok_or_else(damaged)?;
-            let table = Table::ALL.get(usize::from(*table)).copied().ok_or_else(damaged)?;
+            let (table, key) = table_and_key(&at)?;
             put(table, key, entry.value)?;
             read += merge.pass(&at)?;
         }
@@ -275,4 +281,11 @@ pub(super) fn place(table: Table, key: &[u8]) -> Vec<u8> {
     place.push(table as u8);
     place.extend_from_slice(key);
     place
+}
+
+/// What a place is of. Only tables that go into runs have any.
+fn table_and_key(place: &[u8]) -> Result<(Table, &[u8]), StorageError> {
+    let (table, key) = place.split_first().ok_or_else(damaged)?;
+    let table = Table::ALL.get(usize::from(*table)).filter(|table| take(**table));
+    Ok((*table.ok_or_else(damaged)?, key))
 }

@@ -120,7 +120,10 @@ impl Run {
             bytes = rest;
         }
         let filter = Filter::decode(bytes)?;
-        Some(Run { id, entries: u64::from_le_bytes(*entries), firsts, filter })
+        let entries = u64::from_le_bytes(*entries);
+        // No block is empty, and no run.
+        let holds_all = !firsts.is_empty() && entries >= firsts.len() as u64;
+        holds_all.then_some(Run { id, entries, firsts, filter })
     }
 
     /// The block that holds a place, if any does; where all begin behind it, the first.

@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{FOLDS, MANY, take};
+use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+
+use super::{FOLDS, MANY, Pass, Runs, run::Run, take};
 use crate::{
     disk::{Disk, SimDisk, Unsynced},
-    store::{Change, DiskStore, Options, Store, Table},
+    store::{Change, DiskStore, Options, Store, Table, tables::BLOCKS},
 };
 
 type Entries = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
@@ -152,4 +154,31 @@ fn a_scan_ends_when_it_is_told_to() {
     };
     store.scan(Table::AccountHistory, &[], &[9; 9], &mut each).expect("the disk is healthy");
     assert_eq!(count, 5);
+}
+
+/// Makes a run of what no fold writes, and gives what a check and a pass over it say.
+fn check_and_pass(table: Table, keys: &[u8]) -> (bool, bool) {
+    let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+    let changes: Vec<_> =
+        keys.iter().map(|key| Change::Put { table, key: vec![*key], value: vec![7; 60] }).collect();
+    let transaction = database.begin_write().unwrap();
+    let run = {
+        let mut blocks = transaction.open_table(BLOCKS).unwrap();
+        Arc::new(Run::make(0, &mut blocks, &changes).unwrap())
+    };
+    transaction.commit().unwrap();
+    let blocks = database.begin_read().unwrap().open_table(BLOCKS).unwrap();
+    let runs = Runs { all: vec![run], pass: None };
+    let mut pass = Pass { runs: 1, reached: Vec::new() };
+    let passed = pass.go_on(&runs.all, &blocks, 100, &mut |_, _, _| Ok(()));
+    (runs.check(&blocks).is_ok(), passed.is_ok())
+}
+
+#[test]
+fn what_is_no_run_is_damage_for_a_check_and_for_a_pass() {
+    assert_eq!(check_and_pass(Table::Accounts, &[1, 2, 3, 4, 5]), (true, true));
+    // Else a pass that has been further would go back.
+    assert_eq!(check_and_pass(Table::Accounts, &[1, 2, 4, 3, 5]), (false, false));
+    // Else what a fold never puts into a run would come to lie in its tree.
+    assert_eq!(check_and_pass(Table::Shards, &[1, 2, 3, 4, 5]), (false, false));
 }
