@@ -1,9 +1,9 @@
 //! A ring: the mailbox that drops its oldest message for a new one.
 //!
-//! It takes the place of slot and stack, and its address lies in the slot. Whoever pushes on a ring that closes at the same moment
-//! must not leave its message behind: both step, fence, and look at what the other does. Either
-//! the one who closes finds the message, or the pusher finds the mailbox closed and empties the
-//! ring itself.
+//! It takes the place of slot and stack, and its address lies in the slot. Whoever pushes on a ring that
+//! closes at the same moment must not leave its message behind: both step, fence, and look at what the
+//! other does. Either the one who closes finds the message, or the pusher finds the mailbox closed and
+//! empties the ring itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
