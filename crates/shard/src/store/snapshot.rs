@@ -16,7 +16,8 @@ use super::{
 
 type Reader = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// The tables after one fold, to read from. It gives errors when the [`Tables`] are closed.
+/// The tables after one fold, to read from. It gives errors when the
+/// [`Tables`](super::tables::Tables) are closed.
 pub(super) struct Snapshot {
     tables: Vec<Reader>,
     blocks: Reader,
