@@ -1,5 +1,10 @@
 //! Who has signed a transaction, and how are many asked at once?
 
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "recover/no_lanes.rs"]
+mod lanes;
 mod together;
 
 use alloy_consensus::{
@@ -14,7 +19,11 @@ use alloy_primitives::Address;
 use kernel::{Handle, JoinError, ScheduleError};
 
 use super::{Malformed, Transaction, Unrecovered};
+use lanes::{LANES, Lanes};
 use together::{Signed, have_signer};
+
+/// Eight lanes take as long as three that are recovered alone, however many of them are used.
+const LANES_MIN: usize = 4;
 
 /// With fewer there is nothing to be saved.
 const TOGETHER_MIN: usize = 6;
@@ -31,13 +40,29 @@ impl Unrecovered {
     ///
     /// # Errors
     /// If the signature is not valid, or has a high `s` (EIP-2).
-    pub fn recover(self) -> Result<Transaction, Malformed> {
+    pub fn recover(mut self) -> Result<Transaction, Malformed> {
+        let sender = self.find_sender()?;
+        Ok(Transaction::from_parts(self.envelope, self.encoded, sender, true))
+    }
+
+    /// Recovers the sender, unless it was done before, and keeps it for [`recover`](Self::recover).
+    ///
+    /// # Errors
+    /// The same.
+    pub fn find_sender(&mut self) -> Result<Address, Malformed> {
         if self.has_high_s() {
             return Err(Malformed::HighS);
         }
-        let recover = || self.envelope.recover_signer().map_err(|_| Malformed::Signature);
-        let sender = self.sender.map_or_else(recover, Ok)?;
-        Ok(Transaction::from_parts(self.envelope, self.encoded, sender, true))
+        if let Some(sender) = self.sender {
+            return Ok(sender);
+        }
+        let sender = self.envelope.recover_signer().map_err(|_| Malformed::Signature)?;
+        self.sender = Some(sender);
+        Ok(sender)
+    }
+
+    fn signed(&self) -> Signed {
+        Signed { signature: *self.envelope.signature(), hash: self.envelope.signature_hash() }
     }
 
     fn has_high_s(&self) -> bool {
@@ -45,22 +70,46 @@ impl Unrecovered {
     }
 }
 
-/// Finds out who has sent these, where somebody has sent several one after the other: their nonces say
-/// who may have. That takes half as long as to recover the sender of each, which is what
-/// [`recover`](Unrecovered::recover) does with all others.
+/// Whether several take less time together, whoever sent them. Otherwise only those do that one has sent
+/// in a row.
+pub fn is_quicker_together() -> bool {
+    Lanes::detect().is_some()
+}
+
+/// Finds out who has sent these, as far as that takes less time for several than for each. All others
+/// are left to [`recover`](Unrecovered::recover).
 pub fn recover_together<'a>(batch: impl IntoIterator<Item = &'a mut Unrecovered>) {
-    let mut batch: Vec<&mut Unrecovered> = batch.into_iter().collect();
-    // One that is refused anyway is not worth a sum.
-    batch.retain(|one| !one.has_high_s());
+    match Lanes::detect() {
+        Some(lanes) => recover_side_by_side(lanes, batch),
+        None => recover_rows(batch),
+    }
+}
+
+/// Those whose sender is not known, and worth to be: others are refused in any case.
+fn to_be_asked<'a>(
+    batch: impl IntoIterator<Item = &'a mut Unrecovered>,
+) -> Vec<&'a mut Unrecovered> {
+    batch.into_iter().filter(|one| one.sender.is_none() && !one.has_high_s()).collect()
+}
+
+/// Where the processor can do eight at once: in a third of the time, whoever sent them.
+fn recover_side_by_side<'a>(lanes: Lanes, batch: impl IntoIterator<Item = &'a mut Unrecovered>) {
+    let mut batch = to_be_asked(batch);
+    for group in batch.chunks_mut(LANES).filter(|group| group.len() >= LANES_MIN) {
+        let all: Vec<Signed> = group.iter().map(|one| one.signed()).collect();
+        group.iter_mut().zip(lanes.signers(&all)).for_each(|(one, sender)| one.sender = sender);
+    }
+}
+
+/// Where somebody has sent several one after the other: their nonces say who may have. That takes half
+/// as long as to recover the sender of each.
+pub(super) fn recover_rows<'a>(batch: impl IntoIterator<Item = &'a mut Unrecovered>) {
+    let mut batch = to_be_asked(batch);
     let follows = |a: &&mut Unrecovered, b: &&mut Unrecovered| {
         a.envelope.nonce().checked_add(1) == Some(b.envelope.nonce())
     };
     for run in batch.chunk_by_mut(follows).filter(|run| run.len() >= TOGETHER_MIN) {
-        let signed = |one: &&mut Unrecovered| Signed {
-            signature: *one.envelope.signature(),
-            hash: one.envelope.signature_hash(),
-        };
-        let all: Vec<Signed> = run.iter().map(signed).collect();
+        let all: Vec<Signed> = run.iter().map(|one| one.signed()).collect();
         let Some(signer) = all[0].signer() else { continue };
         // The first one's is known in any case, and need not be recovered again.
         let known = if have_signer(&signer, &all[1..]) { run.len() } else { 1 };

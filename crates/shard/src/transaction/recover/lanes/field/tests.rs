@@ -1,0 +1,83 @@
+//! Each step with the numbers at which it could go wrong, against numbers of any length.
+
+use alloy_primitives::{U256, U512, keccak256};
+
+use super::{super::Lanes, *};
+
+fn prime() -> U256 {
+    U256::ZERO.wrapping_sub(U256::from(C))
+}
+
+/// Limbs as large as rule 1 lets them be, small ones, p and its neighbours, and some in between.
+fn numbers() -> Vec<Limbs> {
+    let low = LOW_52.cast_unsigned();
+    let top = (1 << 48) + (1 << 8) - 1;
+    let mut all = vec![[low, low, low, low, top], [0, 0, 0, 0, top], [low, 0, 0, 0, 0], [0; 5]];
+    all.extend([[0, low, 0, low, 1 << 48], [low, low, low, low, (1 << 48) - 1]]);
+    for near in [U256::ZERO, prime()] {
+        for by in 0..3 {
+            all.push(from_bytes(&near.wrapping_add(U256::from(by)).to_be_bytes()));
+            all.push(from_bytes(&near.wrapping_sub(U256::from(by)).to_be_bytes()));
+        }
+    }
+    all.extend((0..30_u8).map(|n| from_bytes(&keccak256([n]).0)));
+    all
+}
+
+fn value(limbs: &Limbs) -> U512 {
+    limbs.iter().rev().fold(U512::ZERO, |sum, limb| (sum << 52) + U512::from(*limb))
+}
+
+fn check(what: &str, field: [Limbs; LANES], normal: [Limbs; LANES], expected: [U512; LANES]) {
+    let prime = U512::from(prime());
+    for lane in 0..LANES {
+        let expected = expected[lane] % prime;
+        let limbs = field[lane];
+        assert!(limbs[..4].iter().all(|limb| *limb < 1 << 52), "{what}: {limbs:x?}");
+        assert!(limbs[4] < (1 << 48) + (1 << 8), "{what}: {limbs:x?}");
+        assert_eq!(value(&limbs) % prime, expected, "{what}");
+        assert_eq!(value(&normal[lane]), expected, "{what}");
+        assert_eq!(from_bytes(&to_bytes(&normal[lane])), normal[lane], "{what}");
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn steps(a: &[Limbs; LANES], b: &[Limbs; LANES]) {
+    let (x, y) = (load(a), load(b));
+    let prime = U512::from(prime());
+    let of = |f: &dyn Fn(U512, U512) -> U512| {
+        std::array::from_fn(|lane| f(value(&a[lane]) % prime, value(&b[lane]) % prime))
+    };
+    let compare = |what, field: Field, expected| {
+        check(what, store(&field), store(&normal(&field)), expected);
+    };
+    compare("mul", mul(&x, &y), of(&|a, b| a * b));
+    compare("square", square(&x), of(&|a, _| a * a));
+    compare("add", add(&x, &y), of(&|a, b| a + b));
+    compare("sub", sub(&x, &y), of(&|a, b| a + prime - b));
+    compare("negate", negate(&x), of(&|a, _| prime - a));
+    compare("shift", shift::<3>(&x), of(&|a, _| a * U512::from(8)));
+    compare("invert", mul(&x, &invert(&x)), of(&|a, _| U512::from(!a.is_zero())));
+    let squared = square(&x);
+    compare("root", square(&root(&squared)), of(&|a, _| a * a));
+    for (lane, number) in a.iter().enumerate() {
+        let zero = is_zero(&x) >> lane & 1 == 1;
+        assert_eq!(zero, (value(number) % prime).is_zero(), "{number:x?}");
+    }
+}
+
+#[test]
+fn each_step_is_right_for_numbers_at_the_edges() {
+    if Lanes::detect().is_none() {
+        return;
+    }
+    let numbers = numbers();
+    for first in 0..numbers.len() {
+        for second in (0..numbers.len()).step_by(LANES) {
+            let a = std::array::from_fn(|lane| numbers[(first + lane) % numbers.len()]);
+            let b = std::array::from_fn(|lane| numbers[(second + lane) % numbers.len()]);
+            // SAFETY: the processor has it, as was asked above.
+            unsafe { steps(&a, &b) }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What eight lanes find out is what libsecp256k1 does, one by one.
+
+use alloy_consensus::crypto::secp256k1::{public_key_to_address, sign_message};
+use alloy_primitives::{B256, Signature, U256 as Word, keccak256};
+use k256::{
+    AffinePoint, ProjectivePoint, Scalar, U256,
+    elliptic_curve::{PrimeField, ops::Reduce, point::DecompressPoint, sec1::ToEncodedPoint},
+};
+
+use super::*;
+
+fn signed(key: B256, hash: B256) -> Signed {
+    Signed { signature: sign_message(key, hash).unwrap(), hash }
+}
+
+fn alone(one: &Signed) -> Option<Address> {
+    one.signer().map(public_key_to_address)
+}
+
+/// Compares, and gives how many had a signer.
+fn check(all: &[Signed]) -> usize {
+    let Some(lanes) = Lanes::detect() else { return all.iter().filter_map(alone).count() };
+    let mut count = 0;
+    for group in all.chunks(LANES) {
+        let signers = lanes.signers(group);
+        for (lane, one) in group.iter().enumerate() {
+            assert_eq!(signers[lane], alone(one), "{:?} {}", one.signature, one.hash);
+            count += usize::from(signers[lane].is_some());
+        }
+        assert!(signers[group.len()..].iter().all(Option::is_none));
+    }
+    count
+}
+
+#[test]
+fn signers_are_those_that_are_found_one_by_one() {
+    for count in [1, 7, 8, 200] {
+        let of = |n: u64| signed(keccak256(n.to_be_bytes()), keccak256((n + 1_000).to_be_bytes()));
+        assert_eq!(check(&(0..count).map(of).collect::<Vec<_>>()), count as usize);
+    }
+}
+
+/// Whatever is changed, in whichever lane: another signer or none, and the other lanes keep theirs.
+#[test]
+fn one_that_was_changed_has_the_signer_that_it_has_alone() {
+    let of = |r, s, v, hash| Signed { signature: Signature::new(r, s, v), hash };
+    let order = Word::from_be_slice(&(-Scalar::ONE).to_repr()) + Word::from(1);
+    for lane in 0..LANES {
+        let change = |with: &dyn Fn(Word, Word, bool, B256) -> Signed| {
+            let mut all: Vec<_> = (0..8_u8)
+                .map(|n| signed(B256::with_last_byte(n + 1), keccak256([n, lane as u8])))
+                .collect();
+            let Signed { signature, hash } = &all[lane];
+            all[lane] = with(signature.r(), signature.s(), signature.v(), *hash);
+            assert!(check(&all) >= 7);
+        };
+        change(&|r, s, v, hash| of(r, s, !v, hash));
+        change(&|r, s, v, hash| of(r, order - s, !v, hash));
+        change(&|r, s, v, hash| of(r, s, v, keccak256(hash)));
+        for edge in [Word::ZERO, Word::from(1), order - Word::from(1), order, Word::MAX] {
+            change(&|_, s, v, hash| of(edge, s, v, hash));
+            change(&|r, _, v, hash| of(r, edge, v, hash));
+            change(&|r, s, v, _| of(r, s, v, edge.into()));
+        }
+        for x in 2..8 {
+            change(&|_, s, v, hash| of(Word::from(x), s, v, hash));
+            change(&|_, s, v, hash| of(order - Word::from(x), s, v, hash));
+        }
+    }
+}
+
+/// Small numbers of which the signer has made all: points meet on the way, or there is none at the end.
+/// Then there is no answer here, and never a wrong one.
+#[test]
+fn where_points_meet_there_is_no_answer_or_the_right_one() {
+    let Some(lanes) = Lanes::detect() else { return };
+    let mut all = Vec::new();
+    for point in 1..40_u64 {
+        // R is a small multiple of G, and so are s/r and z/r small.
+        let scalar = Scalar::from(point);
+        let affine = (ProjectivePoint::GENERATOR * scalar).to_affine().to_encoded_point(false);
+        let r = Word::from_be_slice(affine.x().unwrap());
+        let odd = affine.y().unwrap()[31] & 1 == 1;
+        let r_scalar = <Scalar as Reduce<U256>>::reduce_bytes(&r.to_be_bytes::<32>().into());
+        for times in [1_u64, 2, 7, 8, 9, 16, 128] {
+            for minus in [0, 1, point * times, point * times + 1, 129] {
+                let word = |scalar: Scalar| B256::from_slice(&scalar.to_repr());
+                let s = word(r_scalar * Scalar::from(times));
+                let hash = word(r_scalar * Scalar::from(minus));
+                all.push(Signed { signature: Signature::new(r, s.into(), odd), hash });
+            }
+        }
+    }
+    for group in all.chunks(LANES) {
+        for (one, signer) in group.iter().zip(lanes.signers(group)) {
+            assert!(signer.is_none() || signer == alone(one), "{:?}", one.signature);
+        }
+    }
+}
+
+/// Rule 2: points that are made to meet, or to be each other's negatives, at the beginning, on the way and
+/// at the end. There is no answer, where one by one there is, and the other lanes keep theirs.
+#[test]
+fn where_points_are_made_to_meet_there_is_no_answer() {
+    let Some(lanes) = Lanes::detect() else { return };
+    let [x, y] = FIXED.begin;
+    let begin = AffinePoint::decompress(&to_bytes(&x).into(), (y[0] as u8 & 1).into()).unwrap();
+    let power = |bits: u32| (0..bits).fold(Scalar::ONE, |power, _| power + power);
+    // How many times B is R, and how many times R is taken.
+    let meet = [
+        (Scalar::ONE, power(252)),
+        (-Scalar::ONE, power(252)),
+        (power(4), power(248)),
+        (-power(4), power(248)),
+        (Scalar::ONE, -power(253)),
+    ];
+    let mut all: Vec<_> = (0..8).map(|n| signed(keccak256([n]), keccak256([n, n]))).collect();
+    for (one, (of_begin, times)) in all.iter_mut().zip(meet) {
+        let point = (ProjectivePoint::from(begin) * of_begin).to_affine().to_encoded_point(false);
+        let r = Word::from_be_slice(point.x().unwrap());
+        let odd = point.y().unwrap()[31] & 1 == 1;
+        let s = <Scalar as Reduce<U256>>::reduce_bytes(&r.to_be_bytes::<32>().into()) * times;
+        let s = Word::from_be_slice(&s.to_repr());
+        *one = Signed { signature: Signature::new(r, s, odd), hash: B256::ZERO };
+    }
+    let signers = lanes.signers(&all);
+    for (lane, one) in all.iter().enumerate() {
+        let found = alone(one);
+        assert!(found.is_some(), "{lane}");
+        assert_eq!(signers[lane], found.filter(|_| lane >= meet.len()), "{lane}");
+    }
+}
