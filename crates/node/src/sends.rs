@@ -34,7 +34,7 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, TxKind};
 use shard::{
     shards::SubmitError,
-    transaction::{SharedTransaction, Unrecovered, recover_together},
+    transaction::{Malformed, SharedTransaction, Unrecovered, recover_together},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -83,6 +83,13 @@ struct Sent {
     encoded: Bytes,
     told: Told,
     permit: OwnedSemaphorePermit,
+}
+
+/// One that was read.
+struct Read {
+    shard: Address,
+    unrecovered: Unrecovered,
+    told: Told,
 }
 
 /// One whose sender is known.
@@ -223,7 +230,7 @@ impl Drop for Job {
     }
 }
 
-/// Finds out who sent them, and puts them into the pools.
+/// Reads them, finds out who sent them, and puts them into the pools.
 fn accept(context: &Context, group: Vec<Sent>) {
     let mut read = Vec::with_capacity(group.len());
     // Given back together, when the transactions are not in line any more but in pools.
@@ -234,13 +241,18 @@ fn accept(context: &Context, group: Vec<Sent>) {
             None => permits = Some(permit),
         }
         match catch(|| read_one(context, shard, encoded)).unwrap_or_else(|| Err(panicked())) {
-            Ok((shard, unrecovered)) => read.push((shard, unrecovered, told)),
+            Ok((shard, unrecovered)) => read.push(Read { shard, unrecovered, told }),
             Err(why) => drop(told.send(Err(why))),
         }
     }
-    let _ = catch(|| recover_together(read.iter_mut().map(|(_, unrecovered, _)| unrecovered)));
+    accept_read(context, read);
+}
+
+/// Finds out who sent them, and puts them into the pools.
+fn accept_read(context: &Context, mut read: Vec<Read>) {
+    let _ = catch(|| recover_together(read.iter_mut().map(|one| &mut one.unrecovered)));
     let mut all = Vec::with_capacity(read.len());
-    for (shard, unrecovered, told) in read {
+    for Read { shard, unrecovered, told } in read {
         match catch(|| recover(unrecovered)).unwrap_or_else(|| Err(panicked())) {
             Ok(transaction) => all.push(Known { shard, transaction, told }),
             Err(why) => drop(told.send(Err(why))),
@@ -292,8 +304,11 @@ fn read_one(
 }
 
 fn recover(unrecovered: Unrecovered) -> Result<SharedTransaction, RpcError> {
-    let transaction = unrecovered.recover().map_err(|why| RpcError::server(why.to_string()))?;
-    Ok(transaction.into())
+    Ok(unrecovered.recover().map_err(malformed)?.into())
+}
+
+fn malformed(why: Malformed) -> RpcError {
+    RpcError::server(why.to_string())
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 mod common;
 
-use alloy_primitives::{Address, TxKind, hex};
+use alloy_consensus::{SignableTransaction, TxEnvelope};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, hex};
 use common::{
     MARKET, bare, call, error, included, nonce, path, result, send, sign, start, transfer,
 };
@@ -49,6 +51,35 @@ fn sends_by_many_connections_at_once_are_each_answered() {
                     assert_eq!(hash, json!(alloy_primitives::keccak256(&raw)));
                 }
                 assert_eq!(nonce(node, shard, alice.address()), 5);
+            });
+        }
+    });
+}
+
+/// They may be recovered together. One whose signature is none is refused to whoever sent it, and the
+/// others do not suffer.
+#[test]
+fn of_sends_at_once_those_that_nobody_has_signed_are_refused() {
+    let node = &start(|_| {});
+    let send = |shard, raw: &Bytes| {
+        call(node.address(), &path(shard), "eth_sendRawTransaction", json!([raw]))
+    };
+    let send = &send;
+    std::thread::scope(|scope| {
+        for number in 0..40 {
+            scope.spawn(move || {
+                let alice = &node.accounts()[number % 10];
+                let shard = Address::repeat_byte(0x10 + (number / 10) as u8);
+                for next in 0..5 {
+                    let fields = transfer(node, shard, next);
+                    let nobody = Signature::new(U256::from(number), U256::ZERO, false);
+                    let unsigned = TxEnvelope::from(fields.clone().into_signed(nobody));
+                    let answer = send(shard, &unsigned.encoded_2718().into());
+                    assert!(error(&answer, -32_000).contains("no sender can be recovered"));
+                    let raw = sign(alice, fields);
+                    let hash = alloy_primitives::keccak256(&raw);
+                    assert_eq!(send(shard, &raw)["result"], json!(hash));
+                }
             });
         }
     });
