@@ -129,7 +129,7 @@ pub(super) fn own_cpu() -> f64 {
     (ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0)) / 100.0
 }
 
-/// On one core, with the library that nodes use.
+/// On one core, one by one, with the library that nodes use for one.
 fn recoveries_per_second() -> f64 {
     let hash = B256::repeat_byte(7);
     let signature = sign_message(B256::with_last_byte(1), hash).expect("a key and a hash");
