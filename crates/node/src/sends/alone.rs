@@ -30,8 +30,8 @@ const BYTES_MAX: usize = 1 << 10;
 const AUTHORISING: u8 = 4;
 
 /// So many are not made to wait for more: fewer cost more wakes and syncs, and more are mostly not
-/// ready at once. Where they are recovered side by side these are two rounds, or a third of a millisecond
-/// at most.
+/// ready at once. Where they are recovered side by side these are two rounds, or a third of a
+/// millisecond; twice that where somebody made signatures for which the rounds have no answer.
 const GROUP_MAX: usize = 16;
 
 /// Whether a transaction is recovered within microseconds.

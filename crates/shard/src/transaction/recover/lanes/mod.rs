@@ -37,8 +37,8 @@ use alloy_primitives::Address;
 
 use self::{
     field::{
-        add, choose, everywhere, invert, is_zero, load, mul, negate, normal, root, splat, square,
-        store, sub, to_bytes,
+        Field, add, choose, everywhere, invert, is_zero, load, mul, negate, normal, root, splat,
+        square, store, sub, to_bytes,
     },
     numbers::{Digit, Numbers, OF_POINT, digit},
     point::{FIXED, Point, choose_point, double, pick_point, plus, plus_plain},
@@ -73,9 +73,8 @@ fn recover(numbers: &Numbers) -> [Option<Address>; LANES] {
     let one = everywhere(&[1, 0, 0, 0, 0]);
     // R, if there is one.
     let x = load(&numbers.x);
-    let squared = add(&mul(&square(&x), &x), &everywhere(&[7, 0, 0, 0, 0]));
-    let y = normal(&root(&squared));
-    valid &= is_zero(&sub(&square(&y), &squared));
+    let y = normal(&root(&curve(&x)));
+    valid &= is_on_curve(&x, &y);
     let odd = _mm512_test_epi64_mask(y.0[0], splat(1));
     let y = choose(odd ^ numbers.odd, &y, &negate(&y));
     // Its multiples, 1 to 8.
@@ -109,12 +108,28 @@ fn recover(numbers: &Numbers) -> [Option<Address>; LANES] {
     valid &= !is_zero(&sum.z);
     let inverse = invert(&sum.z);
     let squared = square(&inverse);
-    let x = store(&normal(&mul(&sum.x, &squared)));
-    let y = store(&normal(&mul(&sum.y, &mul(&squared, &inverse))));
+    let x = normal(&mul(&sum.x, &squared));
+    let y = normal(&mul(&sum.y, &mul(&squared, &inverse)));
+    // It always is. Should that ever not be so, nobody is taken for the signer because of it.
+    valid &= is_on_curve(&x, &y);
+    let (x, y) = (store(&x), store(&y));
     std::array::from_fn(|lane| {
         let key = [to_bytes(&x[lane]), to_bytes(&y[lane])].concat();
         (valid >> lane & 1 == 1).then(|| Address::from_raw_public_key(&key))
     })
+}
+
+/// x^3 + 7, which is y^2.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn curve(x: &Field) -> Field {
+    add(&mul(&square(x), x), &everywhere(&[7, 0, 0, 0, 0]))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn is_on_curve(x: &Field, y: &Field) -> __mmask8 {
+    is_zero(&sub(&square(y), &curve(x)))
 }
 
 #[cfg(test)]
