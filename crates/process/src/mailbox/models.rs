@@ -274,9 +274,9 @@ fn sent_while_closing(drops_above: Option<usize>, sender_first: bool) {
         // SAFETY: this is the only reader.
         unsafe { mail.close() };
         sender.join().unwrap();
-        // SAFETY: the sender has ended.
-        unsafe { mail.empty() };
         assert_eq!(dropped.load(Relaxed), 1, "it is still somewhere, or was not whole");
+        // SAFETY: the sender has ended. The ring goes, too, now that it is known what was in it.
+        unsafe { mail.empty() };
     });
 }
 
