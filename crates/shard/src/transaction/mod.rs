@@ -6,7 +6,7 @@
 //!                                               +------+  to_bytes, from_bytes
 //! ```
 //!
-//! Recovering is the dear step, some 30 µs for each signature, or a third of that for each of eight where
+//! Recovering is the dear step, some 30 µs for each signature, or a fifth of that for each of 16 where
 //! the processor can do them at once: it is done once, on the way in, side by side on the workers
 //! ([`recover_all`]). Whatever is stored keeps its result.
 

@@ -19,18 +19,18 @@ use alloy_primitives::Address;
 use kernel::{Handle, JoinError, ScheduleError};
 
 use super::{Malformed, Transaction, Unrecovered};
-use lanes::{LANES, Lanes};
+use lanes::{AT_ONCE_MAX, Lanes};
 use together::{Signed, have_signer};
 
-/// Eight lanes take as long as three that are recovered alone, however many of them are used.
-const LANES_MIN: usize = 4;
+/// Side by side, up to eight take as long as two that are recovered alone.
+const SIDE_BY_SIDE_MIN: usize = 3;
 
 /// With fewer there is nothing to be saved.
 const TOGETHER_MIN: usize = 6;
 
 /// Signatures that one job recovers: enough that handing it over costs nothing beside them, few
-/// enough that it is done within a quantum.
-const PER_JOB_MAX: usize = 16;
+/// enough that it is done within a quantum. Side by side they are one round.
+const PER_JOB_MAX: usize = AT_ONCE_MAX;
 
 /// What came of each transaction of a batch, in its order.
 pub type Recovered = Vec<Result<Transaction, Malformed>>;
@@ -92,10 +92,10 @@ fn to_be_asked<'a>(
     batch.into_iter().filter(|one| one.sender.is_none() && !one.has_high_s()).collect()
 }
 
-/// Where the processor can do eight at once: in a third of the time, whoever sent them.
+/// Where the processor can do many at once: 16 in the time of three or four, whoever sent them.
 fn recover_side_by_side<'a>(lanes: Lanes, batch: impl IntoIterator<Item = &'a mut Unrecovered>) {
     let mut batch = to_be_asked(batch);
-    for group in batch.chunks_mut(LANES).filter(|group| group.len() >= LANES_MIN) {
+    for group in batch.chunks_mut(AT_ONCE_MAX).filter(|group| group.len() >= SIDE_BY_SIDE_MIN) {
         let all: Vec<Signed> = group.iter().map(|one| one.signed()).collect();
         group.iter_mut().zip(lanes.signers(&all)).for_each(|(one, sender)| one.sender = sender);
     }
@@ -137,8 +137,14 @@ pub fn recover_all(
     batch: Vec<Unrecovered>,
 ) -> Result<impl Future<Output = Result<Recovered, JoinError>> + Send + 'static, ScheduleError> {
     let count = batch.len();
-    // Some for each worker, so that one that is late does not hold up the rest.
-    let per_job = (count / (4 * handle.worker_count().max(1))).clamp(1, PER_JOB_MAX);
+    let workers = handle.worker_count().max(1);
+    let per_job = match Lanes::detect() {
+        // Fewer at once take hardly less time.
+        Some(_) => count.div_ceil(workers),
+        // Some for each worker, so that one that is late does not hold up the rest.
+        None => count / (4 * workers),
+    };
+    let per_job = per_job.clamp(1, PER_JOB_MAX);
     let mut jobs = Vec::with_capacity(count.div_ceil(per_job));
     let mut batch = batch.into_iter();
     while batch.len() > 0 {

@@ -4,7 +4,7 @@ use alloy_primitives::Address;
 
 use super::together::Signed;
 
-pub(super) const LANES: usize = 8;
+pub(super) const AT_ONCE_MAX: usize = 16;
 
 #[derive(Clone, Copy)]
 pub(super) enum Lanes {}
@@ -14,7 +14,7 @@ impl Lanes {
         None
     }
 
-    pub(super) fn signers(self, _: &[Signed]) -> [Option<Address>; LANES] {
+    pub(super) fn signers(self, _: &[Signed]) -> Vec<Option<Address>> {
         match self {}
     }
 }

@@ -1,4 +1,4 @@
-//! What eight lanes find out is what libsecp256k1 does, one by one.
+//! What lanes find out is what libsecp256k1 does, one by one.
 
 use alloy_consensus::crypto::secp256k1::{public_key_to_address, sign_message};
 use alloy_primitives::{B256, Signature, U256 as Word, keccak256};
@@ -17,26 +17,28 @@ fn alone(one: &Signed) -> Option<Address> {
     one.signer().map(public_key_to_address)
 }
 
-/// Compares, and gives how many had a signer.
-fn check(all: &[Signed]) -> usize {
+/// Compares, in groups of so many, and gives how many had a signer.
+fn check(all: &[Signed], at_once: usize) -> usize {
     let Some(lanes) = Lanes::detect() else { return all.iter().filter_map(alone).count() };
     let mut count = 0;
-    for group in all.chunks(LANES) {
+    for group in all.chunks(at_once) {
         let signers = lanes.signers(group);
-        for (lane, one) in group.iter().enumerate() {
-            assert_eq!(signers[lane], alone(one), "{:?} {}", one.signature, one.hash);
-            count += usize::from(signers[lane].is_some());
+        assert_eq!(signers.len(), group.len());
+        for (one, signer) in group.iter().zip(signers) {
+            assert_eq!(signer, alone(one), "{:?} {}", one.signature, one.hash);
+            count += usize::from(signer.is_some());
         }
-        assert!(signers[group.len()..].iter().all(Option::is_none));
     }
     count
 }
 
 #[test]
 fn signers_are_those_that_are_found_one_by_one() {
-    for count in [1, 7, 8, 200] {
-        let of = |n: u64| signed(keccak256(n.to_be_bytes()), keccak256((n + 1_000).to_be_bytes()));
-        assert_eq!(check(&(0..count).map(of).collect::<Vec<_>>()), count as usize);
+    let of = |n: u64| signed(keccak256(n.to_be_bytes()), keccak256((n + 1_000).to_be_bytes()));
+    let all: Vec<_> = (0..200).map(of).collect();
+    for count in [0, 1, 7, 8, 9, 15, 16, 200] {
+        assert_eq!(check(&all[..count], AT_ONCE_MAX), count);
+        assert_eq!(check(&all[..count], LANES), count);
     }
 }
 
@@ -45,14 +47,14 @@ fn signers_are_those_that_are_found_one_by_one() {
 fn one_that_was_changed_has_the_signer_that_it_has_alone() {
     let of = |r, s, v, hash| Signed { signature: Signature::new(r, s, v), hash };
     let order = Word::from_be_slice(&(-Scalar::ONE).to_repr()) + Word::from(1);
-    for lane in 0..LANES {
+    for lane in 0..AT_ONCE_MAX {
         let change = |with: &dyn Fn(Word, Word, bool, B256) -> Signed| {
-            let mut all: Vec<_> = (0..8_u8)
+            let mut all: Vec<_> = (0..AT_ONCE_MAX as u8)
                 .map(|n| signed(B256::with_last_byte(n + 1), keccak256([n, lane as u8])))
                 .collect();
             let Signed { signature, hash } = &all[lane];
             all[lane] = with(signature.r(), signature.s(), signature.v(), *hash);
-            assert!(check(&all) >= 7);
+            assert!(check(&all, AT_ONCE_MAX) >= AT_ONCE_MAX - 1);
         };
         change(&|r, s, v, hash| of(r, s, !v, hash));
         change(&|r, s, v, hash| of(r, order - s, !v, hash));
@@ -91,7 +93,7 @@ fn where_points_meet_there_is_no_answer_or_the_right_one() {
             }
         }
     }
-    for group in all.chunks(LANES) {
+    for group in all.chunks(AT_ONCE_MAX) {
         for (one, signer) in group.iter().zip(lanes.signers(group)) {
             assert!(signer.is_none() || signer == alone(one), "{:?}", one.signature);
         }
@@ -106,13 +108,19 @@ fn where_points_are_made_to_meet_there_is_no_answer() {
     let [x, y] = FIXED.begin;
     let begin = AffinePoint::decompress(&to_bytes(&x).into(), (y[0] as u8 & 1).into()).unwrap();
     let power = |bits: u32| (0..bits).fold(Scalar::ONE, |power, _| power + power);
+    // R is so many times B when its first digit that is not 0 is added, or its negative is.
+    let on_the_way = |digits: u32| (power(4 * digits), power(128 - 4 * digits));
+    let (first, later) = (on_the_way(1), on_the_way(2));
+    let turn = <Scalar as Reduce<U256>>::reduce_bytes(&numbers::TURN.into());
+    let back = turn.invert().unwrap();
     // How many times B is R, and how many times R is taken.
     let meet = [
-        (Scalar::ONE, power(252)),
-        (-Scalar::ONE, power(252)),
-        (power(4), power(248)),
-        (-power(4), power(248)),
-        (Scalar::ONE, -power(253)),
+        first,
+        (-first.0, first.1),
+        later,
+        (-later.0, later.1),
+        (later.0 * back, later.1 * turn),
+        (Scalar::ONE, -power(129)),
     ];
     let mut all: Vec<_> = (0..8).map(|n| signed(keccak256([n]), keccak256([n, n]))).collect();
     for (one, (of_begin, times)) in all.iter_mut().zip(meet) {

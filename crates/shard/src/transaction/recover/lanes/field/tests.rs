@@ -28,41 +28,48 @@ fn value(limbs: &Limbs) -> U512 {
     limbs.iter().rev().fold(U512::ZERO, |sum, limb| (sum << 52) + U512::from(*limb))
 }
 
-fn check(what: &str, field: [Limbs; LANES], normal: [Limbs; LANES], expected: [U512; LANES]) {
+fn check(what: &str, field: &Field<2>, expected: [[U512; LANES]; 2]) {
     let prime = U512::from(prime());
-    for lane in 0..LANES {
-        let expected = expected[lane] % prime;
-        let limbs = field[lane];
+    // SAFETY: the processor has it, as was asked below.
+    let (all, normal) = unsafe { (store(field), store(&normal(field))) };
+    let all = all.as_flattened().iter().zip(normal.as_flattened());
+    for ((limbs, normal), expected) in all.zip(expected.as_flattened()) {
+        let expected = expected % prime;
         assert!(limbs[..4].iter().all(|limb| *limb < 1 << 52), "{what}: {limbs:x?}");
         assert!(limbs[4] < (1 << 48) + (1 << 8), "{what}: {limbs:x?}");
-        assert_eq!(value(&limbs) % prime, expected, "{what}");
-        assert_eq!(value(&normal[lane]), expected, "{what}");
-        assert_eq!(from_bytes(&to_bytes(&normal[lane])), normal[lane], "{what}");
+        assert_eq!(value(limbs) % prime, expected, "{what}");
+        assert_eq!(value(normal), expected, "{what}");
+        assert_eq!(from_bytes(&to_bytes(normal)), *normal, "{what}");
     }
 }
 
+/// In two groups, with the numbers of the one in the other.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn steps(a: &[Limbs; LANES], b: &[Limbs; LANES]) {
-    let (x, y) = (load(a), load(b));
+    let (x, y) = (load(&[*a, *b]), load(&[*b, *a]));
     let prime = U512::from(prime());
     let of = |f: &dyn Fn(U512, U512) -> U512| {
-        std::array::from_fn(|lane| f(value(&a[lane]) % prime, value(&b[lane]) % prime))
+        let group = |a: &[Limbs; LANES], b: &[Limbs; LANES]| {
+            std::array::from_fn(|lane| f(value(&a[lane]) % prime, value(&b[lane]) % prime))
+        };
+        [group(a, b), group(b, a)]
     };
-    let compare = |what, field: Field, expected| {
-        check(what, store(&field), store(&normal(&field)), expected);
-    };
-    compare("mul", mul(&x, &y), of(&|a, b| a * b));
-    compare("square", square(&x), of(&|a, _| a * a));
-    compare("add", add(&x, &y), of(&|a, b| a + b));
-    compare("sub", sub(&x, &y), of(&|a, b| a + prime - b));
-    compare("negate", negate(&x), of(&|a, _| prime - a));
-    compare("shift", shift::<3>(&x), of(&|a, _| a * U512::from(8)));
-    compare("invert", mul(&x, &invert(&x)), of(&|a, _| U512::from(!a.is_zero())));
+    check("mul", &mul(&x, &y), of(&|a, b| a * b));
+    check("square", &square(&x), of(&|a, _| a * a));
+    check("add", &add(&x, &y), of(&|a, b| a + b));
+    check("sub", &sub(&x, &y), of(&|a, b| a + prime - b));
+    check("negate", &negate(&x), of(&|a, _| prime - a));
+    check("shift", &shift::<3, _>(&x), of(&|a, _| a * U512::from(8)));
+    check("invert", &mul(&x, &invert(&x)), of(&|a, _| U512::from(!a.is_zero())));
     let squared = square(&x);
-    compare("root", square(&root(&squared)), of(&|a, _| a * a));
-    for (lane, number) in a.iter().enumerate() {
-        let zero = is_zero(&x) >> lane & 1 == 1;
-        assert_eq!(zero, (value(number) % prime).is_zero(), "{number:x?}");
+    check("root", &square(&root(&squared)), of(&|a, _| a * a));
+    let (zero, odd) = (is_zero(&x), is_odd(&normal(&x)));
+    for (group, numbers) in [a, b].into_iter().enumerate() {
+        for (lane, number) in numbers.iter().enumerate() {
+            let number = value(number) % prime;
+            assert_eq!(zero[group] >> lane & 1 == 1, number.is_zero(), "{number:x?}");
+            assert_eq!(odd[group] >> lane & 1 == 1, number.bit(0), "{number:x?}");
+        }
     }
 }
 
