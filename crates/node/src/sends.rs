@@ -34,7 +34,9 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, TxKind};
 use shard::{
     shards::SubmitError,
-    transaction::{Malformed, SharedTransaction, Unrecovered, recover_together},
+    transaction::{
+        Malformed, SharedTransaction, Unrecovered, is_quicker_together, recover_together,
+    },
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -123,7 +125,9 @@ impl Sends {
     /// The next ones for a job: a part of the line, so that the workers share it.
     fn take(&self) -> Vec<Sent> {
         let mut line = self.line();
-        let count = line.sent.len().div_ceil(2 * self.workers);
+        // What takes less time together is not split more often than there are workers.
+        let parts = if is_quicker_together() { self.workers } else { 2 * self.workers };
+        let count = line.sent.len().div_ceil(parts);
         let permits = line.sent.iter().map(|sent| sent.permit.num_permits());
         let count = group(permits).min(count);
         line.sent.drain(..count).collect()
