@@ -18,8 +18,9 @@ use kernel::{Body, Handle, ScheduleError, Step, Timer, Turn};
 
 use super::{Commit, Done, ENOUGH, Next, Refused, Submission, record::Record};
 
-/// A sync that took less is no reason to wait.
-pub(super) const GATHER_MIN: Duration = Duration::from_micros(150);
+/// A sync that took less is no reason to wait: it costs less than to let everybody wait longer, who then
+/// asks for less.
+pub(super) const GATHER_MIN: Duration = Duration::from_micros(500);
 /// However long a sync took, what comes next does not wait longer.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 
