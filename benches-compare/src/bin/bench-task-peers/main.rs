@@ -19,6 +19,9 @@ mod bare_wasmi;
 #[cfg(feature = "jit")]
 mod bare_wasmtime;
 
+#[cfg(feature = "jit")]
+use self::bare_wasmtime::Metering;
+
 /// One who runs the guests.
 struct Peer {
     name: &'static str,
@@ -41,13 +44,19 @@ const PEERS: &[Peer] = &[
     Peer {
         name: "floor",
         able: bare_wasmtime::able,
-        run: |args| bare_wasmtime::run(args, "floor", true),
+        run: |args| bare_wasmtime::run(args, "floor", Metering::Counted),
     },
     #[cfg(feature = "jit")]
     Peer {
         name: "wasmtime-unmetered",
         able: |workload| Compute::of(workload).is_some() && task::engine(workload).1,
-        run: |args| bare_wasmtime::run(args, "wasmtime-unmetered", false),
+        run: |args| bare_wasmtime::run(args, "wasmtime-unmetered", Metering::Off),
+    },
+    #[cfg(feature = "jit")]
+    Peer {
+        name: "wasmtime-paused",
+        able: |workload| Compute::of(workload).is_some() && task::engine(workload).1,
+        run: |args| bare_wasmtime::run(args, "wasmtime-paused", Metering::Paused),
     },
     Peer { name: "native", able: |workload| Compute::of(workload).is_some(), run: native },
 ];
