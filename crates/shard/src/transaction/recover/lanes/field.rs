@@ -226,7 +226,7 @@ pub(super) fn choose<const GROUPS: usize>(
 pub(super) fn normal<const GROUPS: usize>(a: &Field<GROUPS>) -> Field<GROUPS> {
     let mut normal = *a;
     for group in &mut normal.0 {
-        // Below 2^256 for good: by rule 1 what is left of a larger one has less than 217 bits.
+        // Below 2^256 for good: by rule 1 what is left of a larger one has 217 bits at most.
         let below = settle(*group);
         // It is p or more if adding C makes it 2^256 or more, and then that is what is left.
         let mut limbs = below;

@@ -5,7 +5,7 @@
 //! is chosen by a number is chosen by lane (`numbers.rs`; `point.rs` and `field.rs` have the arithmetic):
 //!
 //! ```text
-//!   s/r = a + b L,  z/r = c + d 2^128      L R is R with another x: both have half as many bits
+//!   s/r = a + b L, -z/r = c + d 2^128      L R is R with another x; each has half as many bits
 //!
 //!   sum = B                                of a and b each four bits, of c and d each eight, from the top:
 //!   four times doubled, + a digit's multiple of R, + one of L R,
@@ -13,8 +13,9 @@
 //!   sum - 2^128 B                          B is the point to begin with, of no meaning
 //! ```
 //!
-//! 1. A digit is from -8 to 7, or -128 to 127; the topmost may be 8, or 128. A number of the upper half is
-//!    taken as its negative, so that the topmost is no larger. A lane whose digit is 0 keeps its sum.
+//! 1. No digit is larger than 8, or 128, nor is its negative: a number of the upper half is taken as its
+//!    negative, and the topmost of a and b is what was carried, 1 at most. A lane whose digit is 0 keeps its
+//!    sum.
 //! 2. The formulas for sums are not for a point and itself or its negative, nor for no point at all. Each
 //!    of these leaves a z of 0, and whatever is done afterwards it stays 0, since each step multiplies
 //!    it by something, or leaves the point as it is. So where the last z is not 0, none of them has
@@ -31,7 +32,8 @@
 //! Whoever has points meet on purpose has his own signatures recovered twice: at worst all of them, which
 //! then takes 1.2 times as long as one by one. An r of no point is refused soon, as ever.
 //!
-//! Nothing is secret, nothing random, and each lane's answer depends on that lane alone.
+//! Nothing is secret, nothing random, and each lane's answer depends on that lane alone, though one
+//! inversion serves all.
 
 mod field;
 mod numbers;
@@ -66,17 +68,19 @@ impl Lanes {
     /// Who has signed each of these, [`AT_ONCE_MAX`] at most. `None` where that has to be asked for one by
     /// one.
     pub(super) fn signers(self, all: &[Signed]) -> Vec<Option<Address>> {
-        // SAFETY: `recover` asks for nothing but avx512f and avx512ifma. `detect` alone makes a `Lanes`,
-        // and only where the processor and the system have both.
-        let mut signers = unsafe {
-            if all.len() <= LANES {
-                recover(&Numbers::<1>::of(all))
-            } else {
-                recover(&Numbers::<2>::of(all))
-            }
+        let mut signers = if all.len() <= LANES {
+            self.recover(&Numbers::<1>::of(all))
+        } else {
+            self.recover(&Numbers::<2>::of(all))
         };
         signers.truncate(all.len());
         signers
+    }
+
+    fn recover<const GROUPS: usize>(self, numbers: &Numbers<GROUPS>) -> Vec<Option<Address>> {
+        // SAFETY: `recover` asks for nothing but avx512f and avx512ifma. `detect` alone makes a `Lanes`,
+        // and only where the processor and the system have both.
+        unsafe { recover(numbers) }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) const TURN: [u8; 32] =
 /// left of a number and 0 when the nearest sum of such pairs is taken away is below 2^128, both.
 const SMALL_A: [u8; 32] = hex!("000000000000000000000000000000003086d221a7d46bcde86c90e49284eb15");
 const SMALL_B: [u8; 32] = hex!("00000000000000000000000000000000e4437ed6010e88286f547fa90abfe4c3");
-/// 2^384 times both, by the order.
+/// 2^384 times both, by the order, to the nearest whole number.
 const SHARE_A: [u8; 32] = hex!("3086d221a7d46bcde86c90e49284eb153daa8a1471e8ca7fe893209a45dbb031");
 const SHARE_B: [u8; 32] = hex!("e4437ed6010e88286f547fa90abfe4c4221208ac9df506c61571b4ae8ac47f71");
 
@@ -86,7 +86,7 @@ impl<const GROUPS: usize> Numbers<GROUPS> {
 /// A number is the first of these, and the second times L. Each or its negative is below 2^128.
 fn halves(number: &Scalar) -> [Scalar; 2] {
     let [small_a, small_b, turn] = [SMALL_A, SMALL_B, TURN].map(scalar);
-    // Of the product over 2^384, the nearest whole number.
+    // Of the product over 2^384, the nearest whole number: one below would leave halves that are too long.
     let share = |of: [u8; 32]| {
         let (_, high) = U256::from(number).mul_wide(&U256::from_be_slice(&of));
         let half = U256::ONE.shl_vartime(HALF - 1);
@@ -97,7 +97,8 @@ fn halves(number: &Scalar) -> [Scalar; 2] {
 }
 
 /// One divided by each, none of which is 0: the product of all is inverted, and multiplied by the others.
-/// The numbers are known to everybody, so it is done as fast as they allow.
+/// The numbers are known to everybody, so it is done as fast as they allow. Whether it is right is asked
+/// again: with a wrong one each signature would have a signer, and another one than it has.
 fn inverses(all: &[Scalar]) -> Vec<Scalar> {
     let mut product = Scalar::ONE;
     let mut inverses = Vec::with_capacity(all.len());
@@ -106,8 +107,11 @@ fn inverses(all: &[Scalar]) -> Vec<Scalar> {
         product *= number;
     }
     let order = Word::from_be_slice(&(-Scalar::ONE).to_repr()) + Word::ONE;
-    let inverse = Word::from_be_slice(&product.to_repr()).inv_mod(order).expect("it is not 0");
+    let inverse = Word::from_be_slice(&product.to_repr()).inv_mod(order).unwrap_or_default();
     let mut rest = scalar(inverse.to_be_bytes());
+    if rest * product != Scalar::ONE {
+        rest = product.invert().into_option().expect("a product of numbers that are not 0");
+    }
     for (inverse, number) in inverses.iter_mut().zip(all).rev() {
         *inverse *= rest;
         rest *= number;
@@ -125,6 +129,8 @@ fn digits<const COUNT: usize, const BITS: usize>(number: &Scalar) -> [i64; COUNT
     const { assert!(COUNT * BITS <= 256 && 8 % BITS == 0) }
     let negative = bool::from(number.is_high());
     let bytes = if negative { -*number } else { *number }.to_repr();
+    let beyond = 32 - (COUNT * BITS).div_ceil(8);
+    assert!(bytes[..beyond].iter().all(|byte| *byte == 0), "it has more digits than are asked for");
     let mut digits = [0; COUNT];
     let mut carried = 0;
     for (at, digit) in digits.iter_mut().enumerate() {
@@ -181,6 +187,19 @@ mod tests {
         small.flat_map(near).chain(hashed)
     }
 
+    /// Numbers whose halves are as long as they get: those farthest from all that small pairs add up to.
+    fn corners() -> impl Iterator<Item = Scalar> {
+        let half = Scalar::from(2_u64).invert().unwrap();
+        let [a, b, turn] = [SMALL_A, SMALL_B, TURN].map(scalar);
+        let signs = [(a, b), (a, -b), (-a, b), (-a, -b)];
+        let corner = move |(a, b): (Scalar, Scalar)| {
+            [(a + a + b) * half + turn * (a - b) * half, b * half + turn * (a + a) * half]
+        };
+        let near = (0..4_u64).map(Scalar::from).flat_map(move |n| [n, -n, turn * n, -turn * n]);
+        let corners: Vec<_> = signs.into_iter().flat_map(corner).collect();
+        near.flat_map(move |n| corners.clone().into_iter().map(move |corner| corner + n))
+    }
+
     #[test]
     fn digits_add_up_to_the_number() {
         fn check<const COUNT: usize, const BITS: usize>(number: Scalar) {
@@ -193,7 +212,7 @@ mod tests {
             assert_eq!(sum, number);
             assert!(digits.iter().all(|digit| digit.unsigned_abs() <= 1 << (BITS - 1)));
         }
-        for number in numbers() {
+        for number in numbers().chain(corners()) {
             check::<{ 2 * OF_GENERATOR }, 8>(number);
             halves(&number).into_iter().for_each(check::<OF_POINT, 4>);
         }
@@ -201,7 +220,7 @@ mod tests {
 
     #[test]
     fn halves_are_short_and_add_up_to_the_number() {
-        for number in numbers() {
+        for number in numbers().chain(corners()) {
             let [first, second] = halves(&number);
             assert_eq!(first + second * scalar(TURN), number);
             for half in [first, second] {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use alloy_primitives::hex;
 use k256::{
     AffinePoint, ProjectivePoint,
-    elliptic_curve::{point::DecompressPoint, sec1::ToEncodedPoint},
+    elliptic_curve::{BatchNormalize, point::DecompressPoint, sec1::ToEncodedPoint},
 };
 
 use super::{
@@ -126,7 +126,9 @@ pub(super) fn table<const GROUPS: usize>(
         let squared = square(&missing);
         let [x, y] = &mut multiples[at];
         (*x, *y) = (mul(x, &squared), mul(&mul(y, &missing), &squared));
-        missing = mul(&missing, &steps[at]);
+        if at > 0 {
+            missing = mul(&missing, &steps[at]);
+        }
     }
     let turn = everywhere(&from_bytes(&TURN));
     let turned = multiples.each_ref().map(|[x, y]| [mul(x, &turn), *y]);
@@ -197,8 +199,8 @@ pub(super) static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
     let end = -times_half(begin);
     Fixed {
         generator: [generator, times_half(generator)].map(multiples),
-        begin: coordinates(&begin),
-        end: coordinates(&end),
+        begin: coordinates(&begin.to_affine()),
+        end: coordinates(&end.to_affine()),
     }
 });
 
@@ -208,15 +210,13 @@ fn times_half(point: ProjectivePoint) -> ProjectivePoint {
 }
 
 fn multiples(of: ProjectivePoint) -> Vec<[Limbs; 2]> {
-    let mut point = ProjectivePoint::IDENTITY;
-    let mut next = |_| {
-        point += of;
-        coordinates(&point)
-    };
-    (0..1 << (HALF / OF_GENERATOR - 1)).map(&mut next).collect()
+    let next = |point: &ProjectivePoint| Some(*point + of);
+    let all = std::iter::successors(Some(of), next).take(1 << (HALF / OF_GENERATOR - 1));
+    let all: Vec<ProjectivePoint> = all.collect();
+    ProjectivePoint::batch_normalize(&all[..]).iter().map(coordinates).collect()
 }
 
-fn coordinates(point: &ProjectivePoint) -> [Limbs; 2] {
-    let point = point.to_affine().to_encoded_point(false);
+fn coordinates(point: &AffinePoint) -> [Limbs; 2] {
+    let point = point.to_encoded_point(false);
     [point.x(), point.y()].map(|number| from_bytes(number.expect("it is a point").as_ref()))
 }

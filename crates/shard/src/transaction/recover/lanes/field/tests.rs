@@ -59,6 +59,7 @@ fn steps(a: &[Limbs; LANES], b: &[Limbs; LANES]) {
     check("add", &add(&x, &y), of(&|a, b| a + b));
     check("sub", &sub(&x, &y), of(&|a, b| a + prime - b));
     check("negate", &negate(&x), of(&|a, _| prime - a));
+    check("shift", &shift::<1, _>(&x), of(&|a, _| a * U512::from(2)));
     check("shift", &shift::<3, _>(&x), of(&|a, _| a * U512::from(8)));
     check("invert", &mul(&x, &invert(&x)), of(&|a, _| U512::from(!a.is_zero())));
     let squared = square(&x);
@@ -75,7 +76,7 @@ fn steps(a: &[Limbs; LANES], b: &[Limbs; LANES]) {
 
 #[test]
 fn each_step_is_right_for_numbers_at_the_edges() {
-    if Lanes::detect().is_none() {
+    if Lanes::or_say_that_it_is_skipped().is_none() {
         return;
     }
     let numbers = numbers();
