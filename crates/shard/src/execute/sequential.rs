@@ -38,7 +38,7 @@ use crate::{
 const BETWEEN: &str = "a machine is parked between calls";
 
 /// No transaction costs less: with less gas left, a block is full.
-const GAS_MIN: u64 = 21_000;
+pub(super) const GAS_MIN: u64 = 21_000;
 
 /// Executes the transactions of one shard.
 pub struct Executor {

@@ -1,24 +1,12 @@
-//! What comes of one transaction, on guesses or on the state?
+//! What comes of a share, or of anything else that runs on the state?
 
 use std::{
-    any::Any,
-    cell::Cell,
-    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-use alloy_primitives::U256;
-use revm::{
-    ExecuteEvm,
-    context::{
-        ContextSetters as _,
-        result::{EVMError, ExecutionResult, HaltReason},
-    },
-    handler::{FrameResult, Handler, post_execution},
-    primitives::KECCAK_EMPTY,
-    state::{Account, AccountInfo, AccountStatus, EvmState},
-};
+use alloy_primitives::{Address, B256, U256};
+use revm::{ExecuteEvm, context::ContextSetters as _, handler::Handler as _};
 
 use crate::{
     block::Receipt,
@@ -26,68 +14,71 @@ use crate::{
         DropReason, ExecuteError,
         evm::{self, Machine, Verdict},
         parallel::{
-            effects::{Effect, effects},
+            effects::{Effect, account_of, effects},
+            fees::FeesApart,
             net::Net,
-            state::{Common, LaneState, Settled, Told},
-            versions::place,
+            state::{Common, LaneState},
+            touched::Touched,
         },
         sequential::{self, message},
     },
-    state::StateReader as _,
-    store::StoreError,
     transaction::tx_env,
 };
 
-/// What came of a transaction, and what it was told.
+/// What came of a share.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    pub(super) told: Told,
-    pub(super) came: Came,
+    /// Of each transaction, in order.
+    pub(super) fates: Vec<Fate>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) touched: Touched,
+    /// The hashes that BLOCKHASH has given out.
+    pub(super) hashes: Vec<(u64, B256)>,
 }
 
-/// What came of a transaction.
+/// What came of a transaction, if the block has room for it.
 #[derive(Debug)]
-pub(super) enum Came {
-    /// It can be in the block. The receipt does not know of those before it.
+pub(super) enum Fate {
     Included {
+        /// It does not know of those before it.
         receipt: Receipt,
-        effects: Vec<Effect>,
-        /// What the beneficiary gets on top, where the transaction does not care what it has.
+        /// What the beneficiary gets on top of what he has.
         fee: U256,
     },
     Dropped(DropReason),
     Left,
-    Panicked(String),
-    Failed(ExecuteError),
-    /// Guesses can not tell.
-    Unclear,
 }
 
 impl Attempt {
-    /// What it has changed.
-    pub(super) fn effects(&self) -> &[Effect] {
-        match &self.came {
-            Came::Included { effects, .. } => effects,
-            _ => &[],
-        }
-    }
-
     /// The gas that it took.
     pub(super) fn gas(&self) -> u64 {
-        match &self.came {
-            Came::Included { receipt, .. } => receipt.gas_used,
+        let gas = |fate: &Fate| match fate {
+            Fate::Included { receipt, .. } => receipt.gas_used,
             _ => 0,
-        }
+        };
+        self.fates.iter().map(gas).sum()
     }
 }
 
-/// Runs transactions of a batch, one at a time.
+/// Runs transactions of a batch.
 pub(super) struct Runner {
     machine: Machine<LaneState>,
 }
 
-/// What a machine leaves behind that was told the state.
-pub(super) type Settling<T> = Result<(T, EvmState, Told), Box<dyn Any + Send>>;
+/// What a run leaves behind.
+pub(super) struct Ran<T> {
+    pub(super) came: T,
+    pub(super) effects: Vec<Effect>,
+    pub(super) touched: Touched,
+    pub(super) hashes: Vec<(u64, B256)>,
+}
+
+/// Why a run has left nothing behind.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    Panicked(String),
+    Failed(ExecuteError),
+}
 
 impl Runner {
     /// For this lane.
@@ -98,107 +89,49 @@ impl Runner {
         Runner { machine }
     }
 
-    /// Tries a transaction on what the others have done so far.
-    pub(super) fn speculate(&mut self, common: &Arc<Common>, at: u32) -> Attempt {
-        let transaction = &common.batch[at as usize];
-        if evm::refuse(&common.rules, transaction).is_some() {
-            // Whoever commits sees that too.
-            return Attempt { told: Told::default(), came: Came::Unclear };
+    /// Executes a share, on the state with this on top. `None`: it can not tell.
+    pub(super) fn attempt(&mut self, net: &Arc<Net>, share: &[u32]) -> Option<Attempt> {
+        let common = Arc::clone(&self.state().common);
+        let ran = self.run(net, |machine| each(machine, &common, share)).ok()?;
+        let Ran { came: fates, effects, mut touched, hashes } = ran;
+        if touched.pays && touched.looks {
+            // It has looked at a beneficiary who did not have these fees yet.
+            return None;
         }
-        self.state().guess(place(at));
-        let mut fees = FeesApart::default();
+        // An account that was there with nothing goes when it is touched, and nobody changes it.
+        for effect in &effects {
+            if effect.before != effect.after.as_ref().map(account_of) {
+                touched.writes.insert(common.key(effect.address));
+            }
+        }
+        Some(Attempt { fates, effects, touched, hashes })
+    }
+
+    /// Lets the machine run on the state with this on top. After a panic there is a new one.
+    pub(super) fn run<T>(
+        &mut self,
+        net: &Arc<Net>,
+        run: impl FnOnce(&mut Machine<LaneState>) -> Result<T, ExecuteError>,
+    ) -> Result<Ran<T>, Stopped> {
+        self.state().begin(net);
         let machine = &mut self.machine;
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            sequential::check_value(machine, &common.rules, transaction)?;
-            machine.ctx.set_tx(tx_env(transaction));
-            fees.run(machine).map_err(evm::verdict)
-        }));
-        let Ok(run) = run else {
-            // It may be that a guess made no sense. Who commits will know.
-            *self = Runner::new(common, self.lane());
-            return Attempt { told: Told::default(), came: Came::Unclear };
+        let ran = catch_unwind(AssertUnwindSafe(|| (run(machine), machine.finalize())));
+        let (common, lane) = (Arc::clone(&self.state().common), self.lane());
+        let (came, mut state) = match ran {
+            Ok(ran) => ran,
+            Err(payload) => {
+                *self = Runner::new(&common, lane);
+                return Err(Stopped::Panicked(message(payload.as_ref())));
+            }
         };
-        let mut state = self.machine.finalize();
-        let came = match run {
-            // What it had before is certain only when all before it are committed.
-            Ok(result) => match effects(&mut state, |_| Err(())) {
-                Ok(mut effects) => {
-                    let codes = &self.state().codes;
-                    effects.iter_mut().for_each(|effect| effect.forget_code(codes));
-                    let receipt = receipt(common, at, result);
-                    Came::Included { receipt, effects, fee: fees.fee.get() }
-                }
-                Err(()) => Came::Unclear,
-            },
-            Err(Verdict::Drop(reason)) => Came::Dropped(reason),
-            Err(Verdict::Leave) => Came::Left,
-            Err(Verdict::Fail(_)) => Came::Unclear,
-        };
-        // The table has the right size for the next one.
+        let (touched, hashes) = self.state().end();
+        let came = came.map_err(Stopped::Failed)?;
+        let effects = effects(&mut state, &common, lane, net);
+        let effects = effects.map_err(|error| Stopped::Failed(error.into()))?;
+        // The table has the right size for the next run.
         state.clear();
         self.machine.ctx.journaled_state.state = state;
-        Attempt { told: self.state().take_told(), came }
-    }
-
-    /// Executes a transaction on the state.
-    pub(super) fn execute(&mut self, at: u32, net: &mut Net) -> Attempt {
-        let common = Arc::clone(&self.state().common);
-        let transaction = &common.batch[at as usize];
-        let run = self.settled(net, |machine| sequential::run(machine, &common.rules, transaction));
-        let (run, state, told) = match run {
-            Ok(run) => run,
-            Err(payload) => {
-                let came = Came::Panicked(message(payload.as_ref()));
-                return Attempt { told: Told::default(), came };
-            }
-        };
-        let came = match run {
-            Ok(result) => match settled_effects(&common, self.lane(), net, state) {
-                Ok(effects) => {
-                    let receipt = receipt(&common, at, result);
-                    Came::Included { receipt, effects, fee: U256::ZERO }
-                }
-                Err(error) => Came::Failed(error.into()),
-            },
-            Err(Verdict::Drop(reason)) => Came::Dropped(reason),
-            Err(Verdict::Leave) => Came::Left,
-            Err(Verdict::Fail(error)) => Came::Failed(error),
-        };
-        Attempt { told, came }
-    }
-
-    /// Does what a block begins with.
-    pub(super) fn open(&mut self, net: &mut Net) -> Result<(Vec<Effect>, Told), ExecuteError> {
-        let common = Arc::clone(&self.state().common);
-        let run =
-            self.settled(net, |machine| evm::system_calls(machine, &common.rules, &common.context));
-        let (run, state, told) =
-            run.map_err(|payload| ExecuteError::Fault(message(payload.as_ref())))?;
-        run?;
-        Ok((settled_effects(&common, self.lane(), net, state)?, told))
-    }
-
-    /// Lets the machine run on the state. After a panic there is a new one.
-    pub(super) fn settled<T>(
-        &mut self,
-        net: &mut Net,
-        run: impl FnOnce(&mut Machine<LaneState>) -> T,
-    ) -> Settling<T> {
-        self.state().settle(mem::take(net));
-        let machine = &mut self.machine;
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            let ran = run(machine);
-            (ran, machine.finalize())
-        }));
-        *net = self.state().unsettle();
-        match run {
-            Ok((ran, state)) => Ok((ran, state, self.state().take_told())),
-            Err(payload) => {
-                let common = Arc::clone(&self.state().common);
-                *self = Runner::new(&common, self.lane());
-                Err(payload)
-            }
-        }
+        Ok(Ran { came, effects, touched, hashes })
     }
 
     /// Whose it is.
@@ -211,56 +144,39 @@ impl Runner {
     }
 }
 
-fn receipt(common: &Common, at: u32, result: ExecutionResult) -> Receipt {
-    evm::receipt(&common.rules, &common.context, &common.batch[at as usize], result, 0)
-}
-
-fn settled_effects(
+/// Executes the transactions of a share, whatever room the block has.
+fn each(
+    machine: &mut Machine<LaneState>,
     common: &Common,
-    lane: usize,
-    net: &Net,
-    mut state: EvmState,
-) -> Result<Vec<Effect>, StoreError> {
-    effects(&mut state, |address| Settled { common, lane, net }.slots(address))
-}
-
-/// Somebody who has nothing: revm pays him the fee, and he is gone afterwards. The one that revm
-/// makes itself has code that all lanes count.
-fn nobody() -> Account {
-    let (balance, nonce, code_hash) = (U256::ZERO, 0, KECCAK_EMPTY);
-    let mut nobody =
-        Account::from(AccountInfo { balance, nonce, code_hash, account_id: None, code: None });
-    nobody.status = AccountStatus::LoadedAsNotExisting;
-    nobody
-}
-
-/// Ethereum's handling of a transaction, but for the fee of the beneficiary: where the transaction
-/// has not looked at the beneficiary, the fee is only noted. Otherwise each would depend on the
-/// one before it.
-#[derive(Default)]
-struct FeesApart {
-    fee: Cell<U256>,
-}
-
-impl Handler for FeesApart {
-    type Evm = Machine<LaneState>;
-    type Error = EVMError<StoreError>;
-    type HaltReason = HaltReason;
-
-    fn reward_beneficiary(
-        &self,
-        machine: &mut Machine<LaneState>,
-        result: &mut FrameResult,
-    ) -> Result<(), EVMError<StoreError>> {
-        let beneficiary = machine.ctx.block.beneficiary;
-        let loaded = machine.ctx.journaled_state.state.contains_key(&beneficiary);
-        if !loaded {
-            machine.ctx.journaled_state.state.insert(beneficiary, nobody());
+    share: &[u32],
+) -> Result<Vec<Fate>, ExecuteError> {
+    // Later ones must not overtake one that stays behind.
+    let mut waiting: Vec<Address> = Vec::new();
+    let mut fates = Vec::with_capacity(share.len());
+    for at in share {
+        let transaction = &common.batch[*at as usize];
+        if waiting.contains(&transaction.sender()) {
+            fates.push(Fate::Left);
+            continue;
         }
-        post_execution::reward_beneficiary(&mut machine.ctx, result.gas())?;
-        if !loaded && let Some(paid) = machine.ctx.journaled_state.state.remove(&beneficiary) {
-            self.fee.set(paid.info.balance);
-        }
-        Ok(())
+        let mut handler = FeesApart::default();
+        let ran = sequential::check_value(machine, &common.rules, transaction).and_then(|()| {
+            machine.ctx.set_tx(tx_env(transaction));
+            handler.run(machine).map_err(evm::verdict)
+        });
+        fates.push(match ran {
+            Ok(result) => {
+                let (rules, context) = (&common.rules, &common.context);
+                let receipt = evm::receipt(rules, context, transaction, result, 0);
+                Fate::Included { receipt, fee: handler.fee.get() }
+            }
+            Err(Verdict::Drop(reason)) => Fate::Dropped(reason),
+            Err(Verdict::Leave) => {
+                waiting.push(transaction.sender());
+                Fate::Left
+            }
+            Err(Verdict::Fail(error)) => return Err(error),
+        });
     }
+    Ok(fates)
 }

@@ -5,8 +5,8 @@
 //! any there is one in the whole process: lanes that work on nothing in common would still pass these
 //! few words to and fro between their cores. So each lane counts on copies that no other lane has.
 //!
-//! Invariant: a hash that a lane knows is that of code from before the batch, which every other lane
-//! finds too. So what is passed on between lanes need not bring that code along.
+//! They are of code from before the batch, which every lane finds by its hash. So what is passed on
+//! between lanes need not bring that code along.
 
 use alloy_primitives::{B256, map::HashMap};
 use revm::{bytecode::Bytecode, primitives::KECCAK_EMPTY};
@@ -38,11 +38,6 @@ impl Codes {
         let code = copy(&before()?);
         self.some.insert(hash, code.clone());
         Ok(code)
-    }
-
-    /// Whether it was asked for here, or there is nothing to ask for.
-    pub(super) fn knows(&self, hash: B256) -> bool {
-        hash == KECCAK_EMPTY || self.some.contains_key(&hash)
     }
 }
 
@@ -86,12 +81,9 @@ mod tests {
     fn each_is_asked_for_once() {
         let (mut codes, code) = (Codes::new(), analysed());
         let hash = code.hash_slow();
-        assert!(codes.knows(KECCAK_EMPTY) && !codes.knows(hash));
         assert_eq!(codes.get(hash, || Err(())), Err(()));
-        assert!(!codes.knows(hash), "what could not be read is not known");
         assert_eq!(codes.get(hash, || Ok::<_, ()>(code.clone())), Ok(code.clone()));
         assert_eq!(codes.get(hash, || Err(())), Ok(code));
         assert_eq!(codes.get(KECCAK_EMPTY, || Err(())), Ok(Bytecode::default()));
-        assert!(codes.knows(hash));
     }
 }

@@ -18,16 +18,16 @@ use crate::execute::{
         Finished,
         attempt::{Attempt, Runner},
         closing::Closing,
-        frontier::{Frontier, Onward},
-        schedule::{Help, Left, Schedule, Task},
+        frontier::Frontier,
+        schedule::{Left, Schedule, Task},
         state::Common,
-        versions::place,
+        stretch::{Came, Share},
     },
 };
 
 /// A batch under way.
 pub(super) struct Run {
-    pub(super) schedule: Schedule<Box<Attempt>, Box<Frontier>>,
+    pub(super) schedule: Schedule<Share, Came, Box<Frontier>>,
     pub(super) ending: Mutex<Option<Ending>>,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Lane {
     run: Arc<Run>,
     /// `None`: it has left.
     common: Option<Arc<Common>>,
-    /// In a simulation, what came of a transaction of which nobody knows yet.
-    kept: Option<(u32, Box<Attempt>)>,
+    /// In a simulation, what came of a share and nobody knows yet.
+    kept: Option<Came>,
 }
 
 impl Lane {
@@ -59,26 +59,27 @@ impl Lane {
 
     fn turn(&mut self, cx: &mut Context<'_, '_>) -> Progress<Result<(), Infallible>> {
         let Some(common) = self.common.clone() else { return Progress::Done(Ok(())) };
-        if let Some((at, attempt)) = self.kept.take() {
-            self.bring(&common, at, attempt, cx);
+        if let Some(came) = self.kept.take() {
+            self.run.schedule.came(came);
         }
         let mut runner = Runner::new(&common, self.number);
         let simulated = cx.turn().handle().is_simulated();
         loop {
-            match self.run.schedule.next(self.number) {
-                Task::Speculate(at) => {
-                    let attempt = Box::new(runner.speculate(&common, at));
+            match self.run.schedule.next() {
+                Task::Execute(Share { places, net }) => {
+                    let attempt = runner.attempt(&net, &places);
+                    drop(net);
+                    let gas = attempt.as_ref().map_or(0, Attempt::gas);
+                    let came = Came { places, attempt };
                     if simulated {
                         // Real ones take their time, and others do something meanwhile.
-                        cx.simulate(Duration::from_nanos(attempt.gas()));
-                        self.kept = Some((at, attempt));
+                        cx.simulate(Duration::from_nanos(gas));
+                        self.kept = Some(came);
                         return Progress::Continue;
                     }
-                    self.bring(&common, at, attempt, cx);
+                    self.run.schedule.came(came);
                 }
-                Task::Commit(frontier, at, attempt) => {
-                    self.commit(&common, &mut runner, frontier, at, attempt, cx);
-                }
+                Task::Lead(frontier, came) => self.lead(&common, &mut runner, frontier, came, cx),
                 Task::Leave => {
                     drop((runner, common));
                     self.leave(Some(&Pool::on(&cx.turn().handle())));
@@ -91,54 +92,23 @@ impl Lane {
         }
     }
 
-    /// Tells the others what came of a transaction.
-    fn bring(
+    /// Takes what came, and begins with more or ends.
+    fn lead(
         &self,
         common: &Arc<Common>,
-        at: u32,
-        attempt: Box<Attempt>,
-        cx: &mut Context<'_, '_>,
-    ) {
-        common.versions.publish(self.number, place(at), attempt.effects());
-        if let Help::Wanted(lane) = self.run.schedule.speculated(self.number, at, attempt) {
-            let pool = Pool::on(&cx.turn().handle());
-            Lane::start(lane, Arc::clone(&self.run), Arc::clone(common), &pool);
-        }
-    }
-
-    /// Commits all that is there, one after the other.
-    fn commit(
-        &self,
-        common: &Common,
         runner: &mut Runner,
-        frontier: Box<Frontier>,
-        at: u32,
-        attempt: Box<Attempt>,
+        mut frontier: Box<Frontier>,
+        came: Vec<Came>,
         cx: &mut Context<'_, '_>,
     ) {
-        let schedule = &self.run.schedule;
-        let mut due = Some((frontier, at, attempt));
-        while let Some((mut frontier, at, attempt)) = due {
-            let gas = attempt.gas();
-            let conflicts = frontier.conflicts;
-            let onward = frontier.commit(runner, common, at, attempt);
-            if frontier.conflicts > conflicts {
-                cx.simulate(Duration::from_nanos(gas));
-            }
-            due = match onward {
-                Onward::Next => schedule.advance(frontier),
-                Onward::Alone => {
-                    schedule.go_alone();
-                    frontier.go_on_alone(runner, common, at + 1);
-                    schedule.finish(frontier);
-                    None
-                }
-                Onward::End => {
-                    schedule.go_alone();
-                    schedule.finish(frontier);
-                    None
-                }
-            };
+        let shares = frontier.lead(runner, common, came);
+        cx.simulate(Duration::from_nanos(frontier.take_settled()));
+        if shares.is_empty() {
+            return self.run.schedule.finish(frontier);
+        }
+        let pool = Pool::on(&cx.turn().handle());
+        for lane in self.run.schedule.begin(frontier, shares) {
+            Lane::start(lane, Arc::clone(&self.run), Arc::clone(common), &pool);
         }
     }
 
@@ -166,12 +136,15 @@ impl Run {
         let ending = self.ending.lock().expect("nothing panics under its lock").take();
         let Some(Ending { common, done }) = ending else { return };
         let common = Arc::into_inner(common).expect("each lane gives it back before it leaves");
-        let Common { mut cache, mut versions, context, batch, .. } = common;
-        let (conflicts, alone, mut result) = match left {
-            Left::Whole(frontier) => (frontier.conflicts, frontier.alone, frontier.finish()),
+        let Common { mut cache, mut bases, context, batch, .. } = common;
+        let ((together, conflicts, alone), mut result) = match left {
+            Left::Whole(frontier) => {
+                let counts = (frontier.together, frontier.conflicts, frontier.alone);
+                (counts, frontier.finish())
+            }
             Left::Broken => {
                 let why = "a lane was stopped before the batch was done";
-                (0, 0, Err(ExecuteError::Fault(why.to_owned())))
+                ((0, 0, 0), Err(ExecuteError::Fault(why.to_owned())))
             }
         };
         // Others begin with the roots while this thread sees to the cache.
@@ -179,7 +152,7 @@ impl Run {
             (Some(pool), Ok(executed)) => Closing::begin(executed, pool),
             _ => None,
         };
-        let base = versions.take_base();
+        let base = bases.take();
         let slots = base.slots.into_iter();
         let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
         cache.returned(base.accounts, slots);
@@ -189,12 +162,12 @@ impl Run {
             // As the other executor: what was read may be what is wrong.
             Err(_) => cache.forget_committed(),
         }
-        let finished = Finished { cache, result, roots: None, conflicts, alone };
+        let finished = Finished { cache, result, roots: None, together, conflicts, alone };
         match closing {
             Some(closing) => closing.end(finished, done),
             None => done(finished),
         }
         // Nobody waits for this any more.
-        drop((versions, batch));
+        drop((bases, batch));
     }
 }

@@ -1,39 +1,45 @@
 //! What comes of executing transactions side by side? The same as one by one.
 //!
 //! ```text
-//!   batch   0   1   2   3   4   5   6   7
-//!           |   |   |   |   |   |   |
-//!   lanes   speculate, on guesses about those before       in any order, at the same time
-//!           |   |   |
-//!   commit  0 > 1 > 2 >                                     in order, one at a time
+//!   batch     0  1  2  3 | 4  5  6  7  8  9 10 11 | 12 13 ...
+//!              stretch   |        stretch         |
+//!   share     0     2    | 4        7  8       11 |           of some senders
+//!   share        1     3 |    5  6        9 10    |           of others
 //! ```
 //!
-//! 1. Lanes (jobs) take transactions and execute them on what is known of those before: what these
-//!    have written so far, otherwise the state before the batch. What a transaction has read is
-//!    noted. Transactions of one sender wait for each other, since each needs the nonce of the one
-//!    before.
-//! 2. Transactions are committed in order, by whichever lane comes by. One whose reads are still
-//!    true has done what it would do now. One whose reads are not is executed again, on the state.
-//!    So each is executed twice at most, and nothing else than the state decides about the result.
-//! 3. The beneficiary's fees are added up apart, unless a transaction has looked at him: otherwise
-//!    each would depend on the one before.
-//! 4. Where guesses fail too often, the rest is executed one by one.
-//! 5. No lane ever waits. One that finds nothing to do ends. The last that ends makes the block's
+//! 1. A stretch of the batch is divided into shares, the transactions of one sender into one. Lanes
+//!    (jobs) execute shares, each in order and in one journal, on the state before the stretch, and
+//!    note what they read and what they write.
+//! 2. Where no share has read what another one has written, each has done what it would have done
+//!    in any order, so also in that of the batch. The lane that comes when all shares are there looks
+//!    at that, and takes the stretch as a whole.
+//! 3. Shares that get into each other's way are put together and executed again, until none does.
+//!    One share of all would be one by one execution.
+//! 4. The beneficiary's fees are added up apart, unless a share has looked at him: otherwise each
+//!    would depend on the one before.
+//! 5. What a share can not tell (a panic, a failed read, a transaction that may not fit the block)
+//!    is executed one by one, on the state. So is the rest where too much was executed again.
+//! 6. No lane ever waits. One that finds nothing to do ends. The last that ends makes the block's
 //!    roots, with whoever has time, and calls back.
 //!
-//! But for a bitmap of hints there is no lock-free code here: the few short locks that a transaction
-//! takes are hardly ever contended.
+//! A journal asks only for what it does not hold yet, and is read once, at its end. So a share pays
+//! for what its senders use once, not with each transaction, and a core passes nothing to another one
+//! while shares are executed.
 
 mod attempt;
+mod bases;
 mod closing;
 mod codes;
 mod effects;
+mod fees;
 mod frontier;
 mod lane;
 mod net;
 mod schedule;
+mod share;
 mod state;
-mod versions;
+mod stretch;
+mod touched;
 mod worth;
 
 use std::{
@@ -41,7 +47,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use alloy_primitives::{Address, map::HashMap};
+use alloy_primitives::map::DefaultHashBuilder;
 use job::Pool;
 
 pub use worth::Worth;
@@ -52,11 +58,11 @@ use crate::{
     execute::{
         BlockContext, ExecuteError, Executed,
         parallel::{
+            bases::Bases,
             frontier::Frontier,
             lane::{Ending, Lane, Run},
-            schedule::{NONE, Schedule},
+            schedule::Schedule,
             state::Common,
-            versions::Versions,
         },
     },
     state::cache::Cache,
@@ -80,7 +86,9 @@ pub struct Finished {
     pub result: Result<Executed, ExecuteError>,
     /// Those of what the block holds, if several workers have made them.
     pub(crate) roots: Option<ListRoots>,
-    /// How many transactions were executed twice.
+    /// How many transactions were executed in shares that were taken.
+    pub together: usize,
+    /// How many transactions were executed again, for each time.
     pub conflicts: usize,
     /// How many were executed one by one in the end, since there were too many of these.
     pub alone: usize,
@@ -90,6 +98,7 @@ impl fmt::Debug for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Finished")
             .field("result", &self.result)
+            .field("together", &self.together)
             .field("conflicts", &self.conflicts)
             .field("alone", &self.alone)
             .finish_non_exhaustive()
@@ -108,30 +117,16 @@ pub fn start(
 ) {
     work.cache.begin(&work.context);
     let Work { rules, chain_id, context, batch, cache } = work;
-    let chains = chains(&batch);
     let lanes = lanes.clamp(1, batch.len().max(1));
-    let versions = Versions::new(lanes);
-    let common = Arc::new(Common { rules, chain_id, context, batch, cache, versions });
+    let bases = Bases::new(lanes);
+    let hasher = DefaultHashBuilder::default();
+    let common = Arc::new(Common { rules, chain_id, context, batch, cache, bases, hasher });
     let run = Arc::new(Run {
-        schedule: Schedule::new(chains, Box::new(Frontier::new(&common)), lanes),
+        schedule: Schedule::new(Box::new(Frontier::new(&common, lanes)), lanes),
         ending: Mutex::new(Some(Ending { common: Arc::clone(&common), done: Box::new(done) })),
     });
-    for lane in 1..lanes {
-        Lane::start(lane, Arc::clone(&run), Arc::clone(&common), pool);
-    }
+    // The first knows how many others there is something to do for.
     Lane::start(0, run, common, pool);
-}
-
-/// For each transaction, which is the next of the same sender.
-fn chains(batch: &[SharedTransaction]) -> Vec<u32> {
-    let mut chains = vec![NONE; batch.len()];
-    let mut last: HashMap<Address, u32> = HashMap::default();
-    for (at, transaction) in (0u32..).zip(batch) {
-        if let Some(before) = last.insert(transaction.sender(), at) {
-            chains[before as usize] = at;
-        }
-    }
-    chains
 }
 
 #[cfg(test)]

@@ -1,22 +1,46 @@
-//! How does the state stand after the transactions that were committed?
+//! How does the state stand after the transactions that were taken?
 //!
-//! The effects of one transaction after the other, put together: what each account and slot was
-//! before the batch, and what it is now. It belongs to whoever commits, so it needs no lock.
+//! The effects of one share after the other, put together: what each account and slot was before
+//! the batch, and what it is now. Lanes read it while they execute shares, and whoever leads changes
+//! it when they have given it back, so it needs no lock.
 //!
 //! Invariant: what is not here is as it was before the batch.
 
-use std::{collections::hash_map, mem};
+use std::{
+    collections::hash_map,
+    hash::{Hash, Hasher},
+};
 
 use alloy_primitives::{Address, U256, map::HashMap};
 use revm::{bytecode::Bytecode, primitives::KECCAK_EMPTY, state::AccountInfo};
 
 use crate::{
     block::{Account, AccountChange, ChangeSet, SlotChange},
-    execute::parallel::{
-        effects::{Effect, account_of},
-        versions::{SlotKey, Source, Standing},
-    },
+    execute::parallel::effects::{Effect, account_of},
 };
+
+/// An account with its code, which is left out where it was there before the batch.
+pub(super) type Standing = Option<AccountInfo>;
+
+/// A slot of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotKey {
+    pub(super) address: Address,
+    pub(super) slot: U256,
+}
+
+/// Seven words instead of 52 bytes.
+impl Hash for SlotKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (low, rest) = self.address.split_first_chunk::<8>().expect("it has 20 bytes");
+        let (middle, _) = rest.split_first_chunk::<8>().expect("it has 12 bytes");
+        let high = self.address.last_chunk::<4>().expect("it has 20 bytes");
+        state.write_u64(u64::from_ne_bytes(*low));
+        state.write_u64(u64::from_ne_bytes(*middle));
+        state.write_u64(u64::from(u32::from_ne_bytes(*high)));
+        self.slot.as_limbs().iter().for_each(|limb| state.write_u64(*limb));
+    }
+}
 
 /// What has changed so far.
 #[derive(Debug, Default)]
@@ -32,13 +56,6 @@ struct Entry {
     after: Standing,
     /// Which of its slots were changed.
     slots: Vec<U256>,
-}
-
-/// One value that a transaction has seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read {
-    Account(Address, Option<Account>, Source),
-    Slot(Address, U256, U256, Source),
 }
 
 impl Net {
@@ -58,35 +75,13 @@ impl Net {
         slots.map(move |slot| (*slot, self.slots[&SlotKey { address, slot: *slot }].1))
     }
 
-    /// Whether a transaction that has seen all this would see the same now.
-    pub(super) fn confirms(&self, reads: &[Read]) -> bool {
-        reads.iter().all(|read| match *read {
-            Read::Account(address, seen, source) => match self.account(address) {
-                Some(now) => now.as_ref().map(account_of) == seen,
-                // Nobody has written it after all.
-                None => source == Source::Base,
-            },
-            Read::Slot(address, slot, seen, source) => match self.slot(address, slot) {
-                Some(now) => now == seen,
-                None => source == Source::Base,
-            },
-        })
-    }
-
     /// Now this has changed too. It was made from the state as it stands.
     pub(super) fn absorb(&mut self, effects: Vec<Effect>) {
         for Effect { address, before, after, slots } in effects {
             let entry = match self.accounts.entry(address) {
                 hash_map::Entry::Occupied(entry) => {
                     let entry = entry.into_mut();
-                    let old = mem::replace(&mut entry.after, after);
-                    // Where the code is the same it may have been left out, and be new in this batch.
-                    if let (Some(old), Some(new)) = (old, &mut entry.after)
-                        && new.code.is_none()
-                        && new.code_hash == old.code_hash
-                    {
-                        new.code = old.code;
-                    }
+                    entry.after = after;
                     entry
                 }
                 hash_map::Entry::Vacant(entry) => {
@@ -105,15 +100,15 @@ impl Net {
         }
     }
 
-    /// An account gets so much more; `before` is asked for it if it was not changed so far. What
-    /// no account can hold is not paid, as in the virtual machine.
+    /// An account gets these amounts, one after the other; `before` is asked for it if it was not
+    /// changed so far. What no account can hold is not paid, as in the virtual machine.
     pub(super) fn credit<E>(
         &mut self,
         address: Address,
-        amount: U256,
+        amounts: &[U256],
         before: impl FnOnce() -> Result<Standing, E>,
     ) -> Result<(), E> {
-        if amount.is_zero() {
+        if amounts.is_empty() {
             return Ok(());
         }
         let entry = match self.accounts.entry(address) {
@@ -126,8 +121,10 @@ impl Net {
         };
         let empty = || AccountInfo::new(U256::ZERO, 0, KECCAK_EMPTY, Bytecode::default());
         let account = entry.after.get_or_insert_with(empty);
-        if let Some(balance) = account.balance.checked_add(amount) {
-            account.balance = balance;
+        for amount in amounts {
+            if let Some(balance) = account.balance.checked_add(*amount) {
+                account.balance = balance;
+            }
         }
         Ok(())
     }
@@ -207,28 +204,6 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_new_in_the_batch_stays_when_a_later_effect_leaves_it_out() {
-        let code = Bytecode::new_raw(vec![0x5b].into());
-        let with = |balance, code: Option<Bytecode>, hash| AccountInfo {
-            balance: number(balance),
-            nonce: 1,
-            code_hash: hash,
-            account_id: None,
-            code,
-        };
-        let hash = code.hash_slow();
-        let made = with(1, Some(code.clone()), hash);
-        let paid = with(2, None, hash);
-        let before = Some(account_of(&made));
-        let mut net = Net::default();
-        net.absorb(vec![Effect { address: A, before: None, after: Some(made), slots: vec![] }]);
-        net.absorb(vec![Effect { address: A, before, after: Some(paid), slots: vec![] }]);
-        let changes = net.into_changes();
-        assert_eq!(changes.codes, [(hash, code.original_bytes())]);
-        assert_eq!(changes.accounts[0].after.map(|account| account.balance), Some(number(2)));
-    }
-
-    #[test]
     fn what_was_changed_back_is_no_change() {
         let mut net = Net::default();
         net.absorb(vec![effect(A, 5, 6, &[(1, 10, 11)])]);
@@ -237,28 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn read_is_confirmed_if_the_value_is_the_same_now_whoever_wrote_it() {
-        let mut net = Net::default();
-        let read = |balance, source| Read::Account(A, account(balance), source);
-        assert!(net.confirms(&[read(5, Source::Base)]), "nobody has written it");
-        assert!(!net.confirms(&[read(5, Source::Batch)]), "the guess came from nobody");
-        net.absorb(vec![effect(A, 5, 6, &[(1, 10, 11)])]);
-        assert!(net.confirms(&[read(6, Source::Batch)]));
-        assert!(net.confirms(&[read(6, Source::Base)]));
-        assert!(!net.confirms(&[read(5, Source::Base)]));
-        let slot = |slot, value, source| Read::Slot(A, number(slot), number(value), source);
-        assert!(net.confirms(&[slot(1, 11, Source::Batch), slot(2, 77, Source::Base)]));
-        assert!(!net.confirms(&[slot(2, 77, Source::Base), slot(1, 10, Source::Base)]));
-    }
-
-    #[test]
     fn credits_add_up_and_what_no_account_can_hold_is_not_paid() {
         let mut net = Net::default();
         let none = || Ok::<_, ()>(None);
-        net.credit(A, U256::ZERO, || Err("it is not asked for nothing")).unwrap();
-        net.credit(A, number(2), none).unwrap();
-        net.credit(A, number(3), || Err(())).unwrap();
-        net.credit(A, U256::MAX, none).unwrap();
+        net.credit(A, &[], || Err("it is not asked for nothing")).unwrap();
+        net.credit(A, &[number(2)], none).unwrap();
+        net.credit(A, &[U256::MAX, number(3)], || Err(())).unwrap();
         let changes = net.into_changes();
         assert_eq!(changes.accounts[0].before, None);
         assert_eq!(changes.accounts[0].after, account(5));

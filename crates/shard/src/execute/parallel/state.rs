@@ -1,19 +1,22 @@
 //! What does the virtual machine of a lane read?
 //!
 //! ```text
-//!   a guess:    the latest write below its place (versions) --+--> before the batch (cache, store)
-//!   the state:  what was committed (net) ---------------------+
+//!   what was taken of the batch (net) ----> before the batch (cache, or read and kept: bases)
 //! ```
 //!
-//! Guesses are noted: they are looked at again when the transaction is committed. The state needs
-//! no noting: whoever reads it holds the frontier, and nobody commits meanwhile.
+//! Nobody takes anything while shares are executed, so all shares of a stretch read the same.
 //!
 //! Accounts go between lanes without code that was there before the batch. Each lane adds its own
 //! copy: see [`Codes`].
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, Hash},
+    mem,
+    sync::Arc,
+};
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, map::DefaultHashBuilder};
 use revm::{Database, bytecode::Bytecode, state::AccountInfo};
 
 use crate::{
@@ -22,19 +25,17 @@ use crate::{
     execute::{
         BlockContext,
         parallel::{
+            bases::Bases,
             codes::Codes,
             effects::account_of,
-            net::{Net, Read},
-            versions::{OPENING, SlotKey, Source, Standing, Versions},
+            net::{Net, SlotKey, Standing},
+            touched::Touched,
         },
     },
     state::{StateReader, bytecode, cache::Cache},
     store::StoreError,
     transaction::SharedTransaction,
 };
-
-/// As much as a swap reads.
-const READS: usize = 24;
 
 /// What all lanes of a batch read.
 pub(super) struct Common {
@@ -44,7 +45,9 @@ pub(super) struct Common {
     pub(super) batch: Vec<SharedTransaction>,
     /// As it was before the batch. Nobody writes it while there are lanes.
     pub(super) cache: Cache,
-    pub(super) versions: Versions,
+    pub(super) bases: Bases,
+    /// With it keys are noted.
+    pub(super) hasher: DefaultHashBuilder,
 }
 
 impl Common {
@@ -54,22 +57,23 @@ impl Common {
         lane: usize,
         address: Address,
     ) -> Result<Standing, StoreError> {
-        Ok(self.account_at(lane, address, OPENING)?.0)
+        match self.cache.account_at_hand(address) {
+            Some(standing) => Ok(standing.as_ref().map(without_code)),
+            None => self.bases.account(lane, address, || self.cache.account_shared(address)),
+        }
     }
 
-    fn slot_before(&self, lane: usize, address: Address, slot: U256) -> Result<U256, StoreError> {
-        Ok(self.slot_at(lane, SlotKey { address, slot }, OPENING)?.0)
+    fn slot_before(&self, lane: usize, key: SlotKey) -> Result<U256, StoreError> {
+        let SlotKey { address, slot } = key;
+        match self.cache.slot_at_hand(address, slot) {
+            Some(value) => Ok(value),
+            None => self.bases.slot(lane, key, || self.cache.storage(address, slot)),
+        }
     }
 
-    fn account_at(
-        &self,
-        lane: usize,
-        address: Address,
-        place: u32,
-    ) -> Result<(Standing, Source), StoreError> {
-        let cache = &self.cache;
-        let at_hand = || Some(cache.account_at_hand(address)?.as_ref().map(without_code));
-        self.versions.account(lane, address, place, at_hand, || cache.account_shared(address))
+    /// As what an account or a slot is noted.
+    pub(super) fn key(&self, of: impl Hash) -> u64 {
+        self.hasher.hash_one(of)
     }
 
     /// The code that an account had before the batch.
@@ -80,12 +84,6 @@ impl Common {
             }
             _ => self.cache.code(hash).map(bytecode),
         }
-    }
-
-    fn slot_at(&self, lane: usize, key: SlotKey, place: u32) -> Result<(U256, Source), StoreError> {
-        let (cache, SlotKey { address, slot }) = (&self.cache, key);
-        let at_hand = || cache.slot_at_hand(address, slot);
-        self.versions.slot(lane, key, place, at_hand, || cache.storage(address, slot))
     }
 }
 
@@ -99,67 +97,54 @@ fn without_code(info: &AccountInfo) -> AccountInfo {
 pub(super) struct LaneState {
     pub(super) common: Arc<Common>,
     pub(super) lane: usize,
-    pub(super) codes: Codes,
-    mode: Mode,
-    reads: Vec<Read>,
+    codes: Codes,
+    net: Arc<Net>,
+    pub(super) touched: Touched,
     hashes: Vec<(u64, B256)>,
-}
-
-enum Mode {
-    /// For the transaction at this place.
-    Guesses {
-        place: u32,
-    },
-    Settled(Net),
-}
-
-/// What a transaction was told.
-#[derive(Debug, Default)]
-pub(super) struct Told {
-    /// None if it was told the state.
-    pub(super) reads: Vec<Read>,
-    /// The hashes that BLOCKHASH has given out.
-    pub(super) hashes: Vec<(u64, B256)>,
 }
 
 impl LaneState {
     pub(super) fn new(common: Arc<Common>, lane: usize) -> LaneState {
-        let mode = Mode::Guesses { place: OPENING };
-        LaneState { common, lane, codes: Codes::new(), mode, reads: Vec::new(), hashes: Vec::new() }
-    }
-
-    /// From now on it is asked for the transaction at this place.
-    pub(super) fn guess(&mut self, place: u32) {
-        self.forget();
-        self.mode = Mode::Guesses { place };
-    }
-
-    /// From now on it tells the state.
-    pub(super) fn settle(&mut self, net: Net) {
-        self.forget();
-        self.mode = Mode::Settled(net);
-    }
-
-    /// The state comes back, unchanged.
-    pub(super) fn unsettle(&mut self) -> Net {
-        match std::mem::replace(&mut self.mode, Mode::Guesses { place: OPENING }) {
-            Mode::Settled(net) => net,
-            Mode::Guesses { .. } => unreachable!("there is no state in guesses"),
+        LaneState {
+            common,
+            lane,
+            codes: Codes::new(),
+            net: Arc::default(),
+            touched: Touched::default(),
+            hashes: Vec::new(),
         }
     }
 
-    /// What it was asked for since the last time.
-    pub(super) fn take_told(&mut self) -> Told {
-        Told {
-            // The next one reads about as much.
-            reads: std::mem::replace(&mut self.reads, Vec::with_capacity(READS)),
-            hashes: std::mem::take(&mut self.hashes),
-        }
-    }
-
-    fn forget(&mut self) {
-        self.reads.clear();
+    /// From now on it tells the state with this on top.
+    pub(super) fn begin(&mut self, net: &Arc<Net>) {
+        self.net = Arc::clone(net);
+        self.touched = Touched::default();
         self.hashes.clear();
+    }
+
+    /// Gives back what was on top. Says what was touched since, and which hashes were given out.
+    pub(super) fn end(&mut self) -> (Touched, Vec<(u64, B256)>) {
+        self.net = Arc::default();
+        (mem::take(&mut self.touched), mem::take(&mut self.hashes))
+    }
+
+    /// A transaction may have changed an account: notes it if it `has`.
+    pub(super) fn wrote_account(&mut self, address: Address, has: impl FnOnce() -> bool) {
+        let key = self.common.key(address);
+        self.wrote(key, has);
+    }
+
+    /// The same for a slot.
+    pub(super) fn wrote_slot(&mut self, address: Address, slot: U256, has: impl FnOnce() -> bool) {
+        let key = self.common.key(SlotKey { address, slot });
+        self.wrote(key, has);
+    }
+
+    fn wrote(&mut self, key: u64, has: impl FnOnce() -> bool) {
+        // Most are noted already, by those before.
+        if !self.touched.writes.contains(&key) && has() {
+            self.touched.writes.insert(key);
+        }
     }
 }
 
@@ -167,18 +152,13 @@ impl Database for LaneState {
     type Error = StoreError;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StoreError> {
+        let key = self.common.key(address);
+        self.touched.reads.push(key);
         let common = &*self.common;
-        let mut standing = match &self.mode {
-            Mode::Guesses { place } => {
-                let (standing, source) = common.account_at(self.lane, address, *place)?;
-                let seen = standing.as_ref().map(account_of);
-                self.reads.push(Read::Account(address, seen, source));
-                standing
-            }
-            Mode::Settled(net) => match net.account(address) {
-                Some(standing) => standing.clone(),
-                None => common.account_before(self.lane, address)?,
-            },
+        self.touched.looks |= address == common.context.beneficiary;
+        let mut standing = match self.net.account(address) {
+            Some(standing) => standing.clone(),
+            None => common.account_before(self.lane, address)?,
         };
         if let Some(AccountInfo { code_hash, code: code @ None, .. }) = &mut standing {
             let before = || common.code_before(address, *code_hash);
@@ -194,18 +174,12 @@ impl Database for LaneState {
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, StoreError> {
-        let common = &*self.common;
-        match &self.mode {
-            Mode::Guesses { place } => {
-                let key = SlotKey { address, slot };
-                let (value, source) = common.slot_at(self.lane, key, *place)?;
-                self.reads.push(Read::Slot(address, slot, value, source));
-                Ok(value)
-            }
-            Mode::Settled(net) => match net.slot(address, slot) {
-                Some(value) => Ok(value),
-                None => common.slot_before(self.lane, address, slot),
-            },
+        let slot_key = SlotKey { address, slot };
+        let key = self.common.key(slot_key);
+        self.touched.reads.push(key);
+        match self.net.slot(address, slot) {
+            Some(value) => Ok(value),
+            None => self.common.slot_before(self.lane, slot_key),
         }
     }
 
@@ -216,7 +190,7 @@ impl Database for LaneState {
     }
 }
 
-/// The state with what was committed on top.
+/// The state with what was taken on top.
 pub(super) struct Settled<'a> {
     pub(super) common: &'a Common,
     /// The lane that asks.
@@ -235,7 +209,7 @@ impl StateReader for Settled<'_> {
     fn storage(&self, address: Address, slot: U256) -> Result<U256, StoreError> {
         match self.net.slot(address, slot) {
             Some(value) => Ok(value),
-            None => self.common.slot_before(self.lane, address, slot),
+            None => self.common.slot_before(self.lane, SlotKey { address, slot }),
         }
     }
 

@@ -18,15 +18,16 @@ use world::World;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Executes blocks of a random world in both ways, and compares all of it. Says how many
-/// transactions were included, how many were executed twice or one by one, and how many blocks had their
-/// roots made by whoever had time.
-fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 4] {
+/// transactions were included, how many were executed again or one by one, how many blocks had their
+/// roots made by whoever had time, how many transactions were executed in shares, and how many of them in
+/// blocks in which others were executed again.
+fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 6] {
     let mut world = World::new(seed);
     let rules = world.rules.clone();
     let chain_id = rules.chain_id(Address::ZERO);
     let executor = || Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
     let (mut one_by_one, mut other) = (executor(), executor());
-    let mut counts = [0; 4];
+    let mut counts = [0; 6];
     for block in 0..4 {
         let context = world.context(block);
         world.learn(one_by_one.cache());
@@ -41,6 +42,8 @@ fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 4] {
             counts[1] += finished.conflicts;
             counts[2] += finished.alone;
             counts[3] += usize::from(check_roots(&finished));
+            counts[4] += finished.together;
+            counts[5] += if finished.conflicts > 0 { finished.together } else { 0 };
             other.take_back(finished.cache);
             finished.result
         };
@@ -96,11 +99,11 @@ fn seeds(few: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn random_batches_in_virtual_time_come_to_the_same_as_one_by_one() {
-    let mut counts = [0; 4];
+    let mut counts = [0; 6];
     for seed in seeds(300) {
         let workers = 1 + (seed % 4) as usize;
         let of_seed = compare(seed, |work| simulated(seed, workers, work).0);
-        (0..4).for_each(|at| counts[at] += of_seed[at]);
+        (0..6).for_each(|at| counts[at] += of_seed[at]);
     }
     println!("{counts:?}");
     assert!(counts.iter().all(|count| *count > 0), "nothing was tested: {counts:?}");

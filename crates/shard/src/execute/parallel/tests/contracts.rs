@@ -59,6 +59,23 @@ pub(super) fn counter() -> Bytes {
         .bytes()
 }
 
+/// Flips the bits of its word that are in the input, and gives what it was before.
+pub(super) fn flip() -> Bytes {
+    code()
+        .push(0)
+        .op(&[SLOAD, DUP1])
+        .push(0)
+        .op(&[MSTORE])
+        .word(0)
+        .op(&[XOR])
+        .push(0)
+        .op(&[SSTORE])
+        .push(32)
+        .push(0)
+        .op(&[RETURN])
+        .bytes()
+}
+
 /// Counts the calls of each caller, and logs them.
 pub(super) fn own_counter() -> Bytes {
     code()

@@ -1,6 +1,9 @@
 //! What becomes of batches in which something happens on purpose?
 
-use std::{sync::mpsc, time::Duration};
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use alloy_primitives::{Address, B256, TxKind, U256, keccak256};
 use job::Pool;
@@ -10,7 +13,7 @@ use revm::primitives::hardfork::SpecId;
 use super::{
     contracts::{self, word, words},
     on_pool, same,
-    world::{Does, World, call, sender, transaction},
+    world::{Does, World, call, sender, transaction, valued},
 };
 use crate::{
     block::AccountChange,
@@ -83,6 +86,148 @@ fn transactions_of_one_sender_are_executed_once_each_in_their_order() {
     let (finished, _) = same(&world, 3, counts.collect());
     assert_eq!((finished.conflicts, finished.alone), (0, 0));
     assert_eq!(executed(&finished).included.len(), 30);
+}
+
+/// A first stretch, of which nothing is to be learnt, and then these.
+fn after_a_stretch(mut batch: Vec<SharedTransaction>) -> Vec<SharedTransaction> {
+    let mut all: Vec<_> =
+        (20..24).map(|from| call(from, 0, Does::OwnCounter.at(), Vec::new())).collect();
+    all.append(&mut batch);
+    all
+}
+
+#[test]
+fn shares_whose_last_transactions_conflict_are_executed_again_and_no_others() {
+    let world = World::plain(24, Rules::default());
+    let mut batch: Vec<_> =
+        (0..14).map(|at| call(at % 7, at / 7, Does::OwnCounter.at(), Vec::new())).collect();
+    batch.push(call(0, 2, Does::Counter.at(), Vec::new()));
+    batch.push(call(6, 2, Does::Counter.at(), Vec::new()));
+    let (finished, _) = same(&world, 2, after_a_stretch(batch));
+    // Of the stretch of 16 there are shares of three or four.
+    assert!((6..=8).contains(&finished.conflicts), "{finished:?}");
+    assert_eq!((finished.together, finished.alone), (20, 0));
+    let last = &executed(&finished).included[19].1;
+    assert_eq!(U256::from_be_slice(&last.output), U256::from(2));
+}
+
+/// What a share changes back is as it was; but another one might have seen it in between.
+#[test]
+fn what_a_share_changes_and_changes_back_is_seen_by_another_in_between() {
+    let world = World::plain(24, Rules::default());
+    let flip = |from, nonce, bits| call(from, nonce, Does::Flip.at(), words(&[U256::from(bits)]));
+    let mut batch = vec![flip(0, 0, 1), flip(1, 0, 0), flip(0, 1, 1), flip(1, 1, 0)];
+    batch.extend((2..10).map(|from| call(from, 0, Does::OwnCounter.at(), Vec::new())));
+    let (finished, _) = same(&world, 2, after_a_stretch(batch));
+    assert!(finished.conflicts > 0);
+    let seen = executed(&finished).included[4..8].iter();
+    let seen: Vec<u64> =
+        seen.map(|(_, receipt)| U256::from_be_slice(&receipt.output).to()).collect();
+    assert_eq!(seen, [0, 1, 1, 0]);
+}
+
+#[test]
+fn stretch_goes_as_far_as_the_block_has_room_for_whatever_is_used() {
+    let rules = Rules { block_gas_limit: 2_000_000, ..Rules::default() };
+    let world = World::plain(60, rules);
+    // Each asks for 300,000 and uses less than 60,000.
+    let (finished, _) = same(&world, 2, own_counts(60));
+    assert!(!executed(&finished).left.is_empty());
+    assert!(finished.together > 10, "{} of 60", finished.together);
+    assert_eq!((finished.conflicts, finished.alone), (0, 0));
+}
+
+#[test]
+fn who_looks_at_the_beneficiary_sees_all_fees_before() {
+    let world = World::plain(24, Rules::default());
+    for looks in [Does::PeekBeneficiary, Does::Peek, Does::Proxy] {
+        let mut batch: Vec<_> =
+            (0..12).map(|from| call(from, 0, Does::OwnCounter.at(), Vec::new())).collect();
+        let input = words(&[word(world.beneficiary), U256::ZERO]);
+        batch.insert(7, valued(0, 1, looks.at(), u64::from(looks == Does::Proxy), input));
+        let (finished, _) = same(&world, 2, after_a_stretch(batch));
+        assert!(finished.conflicts > 0, "{looks:?}");
+    }
+}
+
+#[test]
+fn transfer_to_the_beneficiary_ends_a_stretch_and_spoils_none() {
+    let world = World::plain(24, Rules::default());
+    let mut batch: Vec<_> =
+        (0..12).map(|from| call(from, 0, Does::OwnCounter.at(), Vec::new())).collect();
+    batch.insert(7, call(0, 1, world.beneficiary, Vec::new()));
+    let (finished, _) = same(&world, 2, after_a_stretch(batch));
+    assert_eq!((finished.conflicts, finished.alone), (0, 0));
+    assert!(finished.together > 8);
+}
+
+#[test]
+fn contract_lives_and_dies_in_one_share_or_in_several() {
+    for fork in [SpecId::SHANGHAI, SpecId::OSAKA] {
+        let world = World::plain(24, Rules { fork, ..Rules::default() });
+        let maker = contracts::maker(&contracts::mortal());
+        let child = Does::Factory.at().create2(B256::ZERO, keccak256(&maker));
+        let make = [words(&[U256::ZERO]), maker.to_vec()].concat();
+        let destroy = words(&[word(sender(7))]);
+        let deeds = [
+            (Does::Factory.at(), make.clone()),
+            (child, Vec::new()),
+            (child, destroy.clone()),
+            (child, Vec::new()),
+            (Does::Factory.at(), make),
+            (child, Vec::new()),
+            (Does::Mortal.at(), destroy),
+            (Does::Mortal.at(), Vec::new()),
+        ];
+        let own = |from: u64, nonce| call(from, nonce, Does::OwnCounter.at(), Vec::new());
+        // All by one sender, or by two in turns; others have nothing to do with it.
+        for senders in [1, 2] {
+            let deeds = deeds.iter().zip(0..);
+            let deeds =
+                deeds.map(|((to, input), at)| call(at % senders, at / senders, *to, input.clone()));
+            let batch = deeds.chain((0..8).map(|at| own(2 + at % 4, at / 4)));
+            let (finished, _) = same(&world, 2, after_a_stretch(batch.collect()));
+            assert_eq!(finished.alone, 0);
+            assert_eq!(finished.conflicts > 0, senders == 2, "{fork:?}, {senders}");
+        }
+    }
+}
+
+#[test]
+fn dropped_and_waiting_transactions_in_a_share_do_not_spoil_it() {
+    let world = World::plain(24, Rules::default());
+    let own = |from: u64, nonce| call(from, nonce, Does::OwnCounter.at(), Vec::new());
+    let batch = vec![
+        own(0, 0),
+        own(1, 0),
+        // Used already.
+        own(0, 0),
+        own(2, 0),
+        // Before its time: those after it wait too.
+        own(1, 3),
+        own(1, 1),
+        own(0, 1),
+        own(2, 1),
+        own(3, 0),
+        own(1, 2),
+    ];
+    let (finished, _) = same(&world, 2, after_a_stretch(batch));
+    assert_eq!((finished.conflicts, finished.alone, finished.together), (0, 0, 14));
+    let executed = executed(&finished);
+    assert_eq!((executed.included.len(), executed.dropped.len(), executed.left.len()), (10, 1, 3));
+}
+
+#[test]
+fn panic_in_a_share_drops_only_its_own_transaction() {
+    let mut world = World::plain(24, Rules::default());
+    let memory = Arc::get_mut(&mut world.memory).expect("nobody else has it");
+    memory.cursed = Some(Address::repeat_byte(0xdd));
+    let mut batch: Vec<_> =
+        (0..12).map(|from| call(from, 0, Does::OwnCounter.at(), Vec::new())).collect();
+    batch.insert(5, call(0, 1, Address::repeat_byte(0xdd), Vec::new()));
+    let (finished, _) = same(&world, 2, after_a_stretch(batch));
+    assert_eq!(executed(&finished).dropped.len(), 1);
+    assert_eq!(executed(&finished).included.len(), 16);
 }
 
 #[test]

@@ -118,9 +118,10 @@ pub(super) enum Does {
     Mortal,
     Factory,
     Firefly,
+    Flip,
 }
 
-const ALL: [Does; 13] = [
+const ALL: [Does; 14] = [
     Does::Counter,
     Does::OwnCounter,
     Does::Token,
@@ -134,6 +135,7 @@ const ALL: [Does; 13] = [
     Does::Mortal,
     Does::Factory,
     Does::Firefly,
+    Does::Flip,
 ];
 
 impl Does {
@@ -156,6 +158,7 @@ impl Does {
             Does::Mortal => contracts::mortal(),
             Does::Factory => contracts::factory(),
             Does::Firefly => contracts::firefly(),
+            Does::Flip => contracts::flip(),
         }
     }
 }
@@ -174,6 +177,21 @@ pub(super) fn sender(number: u64) -> Address {
 
 /// A transaction of somebody, with a fee for the beneficiary.
 pub(super) fn transaction(from: u64, nonce: u64, to: TxKind, input: Bytes) -> SharedTransaction {
+    with_value(from, nonce, to, 0, input)
+}
+
+/// A call of somebody, with some ether.
+pub(super) fn valued(
+    from: u64,
+    nonce: u64,
+    to: Address,
+    value: u64,
+    input: Vec<u8>,
+) -> SharedTransaction {
+    with_value(from, nonce, TxKind::Call(to), value, input.into())
+}
+
+fn with_value(from: u64, nonce: u64, to: TxKind, value: u64, input: Bytes) -> SharedTransaction {
     let transaction = TxEip1559 {
         chain_id: Rules::default().chain_id(Address::ZERO),
         nonce,
@@ -181,7 +199,7 @@ pub(super) fn transaction(from: u64, nonce: u64, to: TxKind, input: Bytes) -> Sh
         max_fee_per_gas: 5_000_000_000,
         max_priority_fee_per_gas: 1_000_000_000,
         to,
-        value: U256::ZERO,
+        value: U256::from(value),
         access_list: AccessList::default(),
         input,
     };
@@ -435,7 +453,7 @@ impl World {
             Does::Token => words(&[word(someone), number]),
             Does::Swap => words(&[number, U256::from(3)]),
             Does::Peek => words(&[word(someone)]),
-            Does::Hashes => words(&[number]),
+            Does::Hashes | Does::Flip => words(&[number]),
             Does::Proxy => words(&[word(someone), word(self.beneficiary)]),
             Does::Mortal if self.dice.one_in(2) => words(&[word(someone)]),
             Does::Factory => {
