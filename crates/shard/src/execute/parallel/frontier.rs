@@ -314,21 +314,21 @@ impl Frontier {
         mem::take(&mut self.settled)
     }
 
-    /// What the batch came to.
-    pub(super) fn finish(self) -> Result<Executed, ExecuteError> {
+    /// What the batch came to, but for what it has changed; and that, if it has changed something.
+    pub(super) fn finish(self) -> Result<(Executed, Option<Net>), ExecuteError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let Progress { room, mut executed } = self.progress;
         executed.dropped.extend(self.panicked);
         // A block without transactions has changed nothing.
-        if !executed.included.is_empty() {
-            let net = Arc::into_inner(self.net).expect("lanes have given it back");
-            executed.changes = Arc::new(net.into_changes());
-            executed.gas_used = room.gas_used;
-            executed.hashes_read = self.hashes.into_iter().collect();
+        if executed.included.is_empty() {
+            return Ok((executed, None));
         }
-        Ok(executed)
+        executed.gas_used = room.gas_used;
+        executed.hashes_read = self.hashes.into_iter().collect();
+        let net = Arc::into_inner(self.net).expect("lanes have given it back");
+        Ok((executed, Some(net)))
     }
 
     fn net_mut(&mut self) -> &mut Net {

@@ -147,11 +147,15 @@ impl Run {
                 ((0, 0, 0), Err(ExecuteError::Fault(why.to_owned())))
             }
         };
-        // Others begin with the roots while this thread sees to the cache.
-        let closing = match (pool, &mut result) {
-            (Some(pool), Ok(executed)) => Closing::begin(executed, pool),
-            _ => None,
-        };
+        let mut closing = None;
+        if let Ok((executed, net)) = &mut result {
+            // Others begin with the roots while this thread sees to the rest.
+            closing = pool.and_then(|pool| Closing::begin(executed, pool));
+            if let Some(net) = net.take() {
+                executed.changes = Arc::new(net.into_changes());
+            }
+        }
+        let result = result.map(|(executed, _)| executed);
         let base = bases.take();
         let slots = base.slots.into_iter();
         let slots = slots.map(|(key, value)| ((key.address, key.slot), value));
