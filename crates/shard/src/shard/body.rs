@@ -247,6 +247,7 @@ impl ShardBody {
             context: context.clone(),
             batch,
             cache: self.executor.lend(),
+            calm: self.worth.calm(),
         };
         let collected = mem::take(&mut self.collected);
         self.lent = Some(Lent { context, collected, void: false });

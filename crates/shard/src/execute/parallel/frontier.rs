@@ -37,6 +37,8 @@ const STRAIN_MAX: usize = 24;
 
 /// So many transactions per lane has the first stretch.
 const FIRST: usize = if cfg!(test) { 2 } else { 16 };
+/// It has twice as many for each batch before in which all went well, up to so many batches.
+const CALM_MAX: u32 = 6;
 /// So many times as many has the next one.
 const GROWTH: usize = 4;
 /// With fewer it takes longer to divide a stretch than to execute it.
@@ -73,7 +75,7 @@ pub(super) struct Frontier {
 }
 
 impl Frontier {
-    pub(super) fn new(common: &Common, lanes: usize) -> Frontier {
+    pub(super) fn new(common: &Common, lanes: usize, calm: u32) -> Frontier {
         Frontier {
             net: Arc::default(),
             progress: Progress::new(&common.rules, common.batch.len()),
@@ -82,7 +84,7 @@ impl Frontier {
             senders: Senders::of(&common.batch),
             lanes,
             next: 0,
-            reach: FIRST * lanes,
+            reach: (FIRST * lanes) << calm.min(CALM_MAX),
             stretch: None,
             opened: false,
             failed: None,

@@ -77,6 +77,8 @@ pub struct Work {
     pub batch: Vec<SharedTransaction>,
     /// The shard's state, lent until the batch is done.
     pub cache: Cache,
+    /// What [`Worth::calm`] says: the more batches went well, the longer is the first stretch.
+    pub calm: u32,
 }
 
 /// A batch that was executed, or was not.
@@ -116,13 +118,13 @@ pub fn start(
     done: impl FnOnce(Finished) + Send + 'static,
 ) {
     work.cache.begin(&work.context);
-    let Work { rules, chain_id, context, batch, cache } = work;
+    let Work { rules, chain_id, context, batch, cache, calm } = work;
     let lanes = lanes.clamp(1, batch.len().max(1));
     let bases = Bases::new(lanes);
     let hasher = DefaultHashBuilder::default();
     let common = Arc::new(Common { rules, chain_id, context, batch, cache, bases, hasher });
     let run = Arc::new(Run {
-        schedule: Schedule::new(Box::new(Frontier::new(&common, lanes)), lanes),
+        schedule: Schedule::new(Box::new(Frontier::new(&common, lanes, calm)), lanes),
         ending: Mutex::new(Some(Ending { common: Arc::clone(&common), done: Box::new(done) })),
     });
     // The first knows how many others there is something to do for.

@@ -38,7 +38,8 @@ fn compare(seed: u64, mut execute: impl FnMut(Work) -> Finished) -> [usize; 6] {
             other.execute(&context, batch, &mut || true)
         } else {
             let (rules, cache) = (rules.clone(), other.lend());
-            let finished = execute(Work { rules, chain_id, context, batch, cache });
+            let calm = seed as u32 % 5;
+            let finished = execute(Work { rules, chain_id, context, batch, cache, calm });
             counts[1] += finished.conflicts;
             counts[2] += finished.alone;
             counts[3] += usize::from(check_roots(&finished));
@@ -127,7 +128,8 @@ fn same(world: &World, workers: usize, batch: Vec<SharedTransaction>) -> (Finish
     let mut one_by_one = Executor::new(&rules, Address::ZERO, world.memory.clone(), 1_000);
     let expected = one_by_one.execute(&context, batch.clone(), &mut || true);
     let cache = Cache::new(world.memory.clone(), 1_000);
-    let (finished, time) = simulated(7, workers, Work { rules, chain_id, context, batch, cache });
+    let (finished, time) =
+        simulated(7, workers, Work { rules, chain_id, context, batch, cache, calm: 0 });
     assert_eq!(format!("{expected:?}"), format!("{:?}", finished.result));
     check_roots(&finished);
     (finished, time)

@@ -39,6 +39,8 @@ pub struct Worth {
     wait: u32,
     /// How many that will be the next time.
     patience: u32,
+    /// In so many batches on several workers in a row nothing was executed again.
+    calm: u32,
 }
 
 impl Worth {
@@ -61,12 +63,18 @@ impl Worth {
         if let Ok(executed) = &finished.result {
             self.observe(executed);
         }
+        self.calm = if finished.conflicts == 0 { self.calm.saturating_add(1) } else { 0 };
         if finished.alone > 0 {
             self.patience = (2 * self.patience).clamp(1, PATIENCE_MAX);
             self.wait = self.patience;
         } else {
             self.patience = 0;
         }
+    }
+
+    /// In how many batches on several workers, up to the last one, nothing was executed again.
+    pub fn calm(&self) -> u32 {
+        self.calm
     }
 
     /// Whether to execute this batch on several workers. `idle` says how many have nothing to do; it

@@ -295,7 +295,14 @@ fn runtime_that_stops_before_the_batch_is_done_says_so() {
         let rules = world.rules.clone();
         let chain_id = rules.chain_id(Address::ZERO);
         let cache = Cache::new(world.memory.clone(), 1_000);
-        let work = Work { rules, chain_id, context: world.context(0), batch: own_counts(8), cache };
+        let work = Work {
+            rules,
+            chain_id,
+            context: world.context(0),
+            batch: own_counts(8),
+            cache,
+            calm: 0,
+        };
         let mut simulation = Runtime::builder().workers(2).simulate(1).expect("it is valid");
         let (send, receive) = mpsc::channel();
         start(&Pool::on(&simulation.handle()), work, 2, move |finished| {
@@ -315,7 +322,8 @@ fn pool_that_has_stopped_says_so_at_once() {
     let rules = world.rules.clone();
     let chain_id = rules.chain_id(Address::ZERO);
     let cache = Cache::new(world.memory.clone(), 1_000);
-    let work = Work { rules, chain_id, context: world.context(0), batch: own_counts(2), cache };
+    let work =
+        Work { rules, chain_id, context: world.context(0), batch: own_counts(2), cache, calm: 0 };
     let pool = Pool::builder().workers(1).build().expect("it is valid");
     let shared = pool.share();
     pool.shutdown();
@@ -358,13 +366,14 @@ fn heavy_batches_of_many_senders_are_worth_idle_workers() {
     assert!(!worth.worthwhile(rules, &heavy, || 1), "nothing is known yet");
     let (mut finished, _) = same(&world, 2, heavy.clone());
     worth.observe_parallel(&finished);
+    assert_eq!(worth.calm(), 1);
     assert!(worth.worthwhile(rules, &heavy, || 1));
     assert!(!worth.worthwhile(rules, &heavy, || 0), "nobody is idle");
     assert!(!worth.worthwhile(rules, &heavy[..8], || 1), "there are few");
     let one: Vec<_> = (0..20).map(|nonce| make(0, nonce)).collect();
     assert!(!worth.worthwhile(rules, &one, || 1), "they run one after the other");
     // In vain: it is not tried again for some time, and then for longer.
-    finished.alone = 10;
+    (finished.alone, finished.conflicts) = (10, 20);
     for pause in [1, 2, 4] {
         worth.observe_parallel(&finished);
         for _ in 0..pause {
@@ -372,6 +381,7 @@ fn heavy_batches_of_many_senders_are_worth_idle_workers() {
         }
         assert!(worth.worthwhile(rules, &heavy, || 1));
     }
+    assert_eq!(worth.calm(), 0);
     // Small ones are not worth it.
     let transfers: Vec<_> = (0..20).map(|from| call(from, 0, sender(30), Vec::new())).collect();
     for _ in 0..8 {
