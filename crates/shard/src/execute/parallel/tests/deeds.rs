@@ -373,8 +373,9 @@ fn heavy_batches_of_many_senders_are_worth_idle_workers() {
     let one: Vec<_> = (0..20).map(|nonce| make(0, nonce)).collect();
     assert!(!worth.worthwhile(rules, &one, || 1), "they run one after the other");
     // In vain: it is not tried again for some time, and then for longer.
-    (finished.alone, finished.conflicts) = (10, 20);
+    finished.conflicts = 6;
     for pause in [1, 2, 4] {
+        finished.alone = if pause == 2 { 10 } else { 0 };
         worth.observe_parallel(&finished);
         for _ in 0..pause {
             assert!(!worth.worthwhile(rules, &heavy, || 1));
