@@ -20,7 +20,10 @@ use std::{
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, map::HashSet};
 use revm::{
-    Database, ExecuteEvm, context::result::ExecutionResult, context_interface::JournalTr,
+    Database, ExecuteEvm,
+    context::{ContextSetters as _, result::ExecutionResult},
+    context_interface::JournalTr,
+    handler::Handler as _,
     state::EvmState,
 };
 
@@ -28,6 +31,7 @@ use crate::{
     config::Rules,
     execute::{
         BlockContext, DropReason, ExecuteError, Executed,
+        ending::Ending,
         evm::{self, Machine, Parked, Verdict},
     },
     state::{StateReader, cache::Cache},
@@ -284,7 +288,8 @@ pub(super) fn run<D: Database<Error = StoreError>>(
     transaction: &Transaction,
 ) -> Result<ExecutionResult, Verdict> {
     check_value(machine, rules, transaction)?;
-    machine.transact_one(tx_env(transaction)).map_err(evm::verdict)
+    machine.ctx.set_tx(tx_env(transaction));
+    Ending::new().run(machine).map_err(evm::verdict)
 }
 
 /// Where fees are not looked at, revm does not look at the value either.

@@ -1,6 +1,6 @@
 //! What does a transaction of a share leave to be settled later? Its fee, and notes.
 //!
-//! This is Ethereum's handling of a transaction, but for two things. Where nobody in the share has
+//! This is Ethereum's handling of a transaction (see [`ending`](crate::execute::ending)), but for two things. Where nobody in the share has
 //! looked at the beneficiary, the fee is added up apart: otherwise each transaction would depend on
 //! the one before it. And at the end of each transaction it is noted what that has changed, which the
 //! journal of a share forgets with the next one.
@@ -19,7 +19,7 @@ use revm::{
 };
 
 use crate::{
-    execute::{evm::Machine, parallel::state::LaneState},
+    execute::{ending::forget_nobodies, evm::Machine, parallel::state::LaneState},
     store::StoreError,
 };
 
@@ -46,6 +46,7 @@ impl Handler for FeesApart {
         if loaded {
             post_execution::reward_beneficiary(&mut machine.ctx, result.gas())?;
             note_changes(&mut machine.ctx.journaled_state);
+            forget_nobodies(&mut machine.ctx);
             return Ok(());
         }
         // Before the fee: that it is paid is noted for all of the share at once.
@@ -57,6 +58,7 @@ impl Handler for FeesApart {
             self.fee.set(paid.info.balance);
             machine.ctx.journaled_state.database.touched.pays |= !paid.info.balance.is_zero();
         }
+        forget_nobodies(&mut machine.ctx);
         Ok(())
     }
 }

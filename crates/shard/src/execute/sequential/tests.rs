@@ -424,6 +424,30 @@ fn before_cancun_a_contract_is_created_destroyed_and_created_again_in_one_block(
     assert_eq!(maps.slot_of(at, 1), U256::from(7));
 }
 
+/// EIP-161: who was only called has no account. So a later transaction pays as much for the delegation as
+/// if it were alone, and a share of a batch as much as all of it.
+#[test]
+fn somebody_who_was_called_and_has_nothing_is_still_nobody_for_a_delegation() {
+    let rules = Rules::default();
+    let chain_id = U256::from(rules.chain_id(SHARD));
+    let authorization = Authorization { chain_id, address: TRANSIENT, nonce: 0 };
+    let secret = B256::repeat_byte(0x43);
+    let signature = sign_message(secret, authorization.signature_hash()).unwrap();
+    let signed = authorization.into_signed(signature);
+    let authority = signed.recover_authority().unwrap();
+    let gas = |called_before: bool| {
+        let maps = Maps::new(&rules, &zoo());
+        let mut batch = vec![delegate(&rules, 0, 0, user(3), vec![signed.clone()])];
+        if called_before {
+            batch.insert(0, call(&rules, 1, 0, authority, Bytes::new()));
+        }
+        let executed = commit(&mut executor(&rules, &maps), &maps, 1, batch);
+        executed.included.last().unwrap().1.gas_used
+    };
+    assert_eq!(gas(true), gas(false));
+    assert_eq!(gas(false), 21_000 + 25_000, "nothing is given back for a new account");
+}
+
 #[test]
 fn a_delegation_is_set_used_and_taken_away() {
     let rules = Rules::default();

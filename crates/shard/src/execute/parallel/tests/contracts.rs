@@ -76,6 +76,14 @@ pub(super) fn flip() -> Bytes {
         .bytes()
 }
 
+/// Writes to the slot after the one that the input names, if that one was written to, or is the first.
+pub(super) fn chain() -> Bytes {
+    let wanted = code().word(0).op(&[DUP1, ISZERO, DUP2, SLOAD, OR]);
+    let to = wanted.len() + 5;
+    let next = wanted.push(to).op(&[JUMPI, STOP]).here();
+    next.push(1).op(&[SWAP1]).push(1).op(&[ADD, SSTORE, STOP]).bytes()
+}
+
 /// Counts the calls of each caller, and logs them.
 pub(super) fn own_counter() -> Bytes {
     code()

@@ -119,9 +119,10 @@ pub(super) enum Does {
     Factory,
     Firefly,
     Flip,
+    Chain,
 }
 
-const ALL: [Does; 14] = [
+const ALL: [Does; 15] = [
     Does::Counter,
     Does::OwnCounter,
     Does::Token,
@@ -136,6 +137,7 @@ const ALL: [Does; 14] = [
     Does::Factory,
     Does::Firefly,
     Does::Flip,
+    Does::Chain,
 ];
 
 impl Does {
@@ -159,6 +161,7 @@ impl Does {
             Does::Factory => contracts::factory(),
             Does::Firefly => contracts::firefly(),
             Does::Flip => contracts::flip(),
+            Does::Chain => contracts::chain(),
         }
     }
 }
@@ -213,13 +216,16 @@ pub(super) fn call(from: u64, nonce: u64, to: Address, input: Vec<u8>) -> Shared
     transaction(from, nonce, TxKind::Call(to), input.into())
 }
 
+/// So many have keys and no accounts.
+const STRANGERS: usize = 3;
+
 /// A shard, and those who use it.
 pub(super) struct World {
     pub(super) rules: Rules,
     pub(super) memory: Arc<Memory>,
     pub(super) beneficiary: Address,
     senders: Vec<Address>,
-    /// What the senders think.
+    /// What the senders think, and then the strangers.
     nonces: Vec<u64>,
     /// What is used most: so that conflicts differ from seed to seed.
     favourites: Vec<Does>,
@@ -265,14 +271,15 @@ impl World {
         if dice.one_in(30) {
             memory.unreadable = Some(Address::repeat_byte(0xee));
         }
-        let beneficiary = match dice.below(5) {
+        let beneficiary = match dice.below(6) {
+            5 => sender(senders.len() as u64),
             0 => senders[0],
             1 => Does::Proxy.at(),
             2 => Address::ZERO,
             _ => Address::repeat_byte(0xbe),
         };
         let favourites = (0..1 + dice.below(4)).map(|_| dice.of(&ALL)).collect();
-        let nonces = vec![0; senders.len()];
+        let nonces = vec![0; senders.len() + STRANGERS];
         let with_base = dice.one_in(3);
         let memory = Arc::new(memory);
         let children = Vec::new();
@@ -355,7 +362,8 @@ impl World {
         let max_priority_fee_per_gas = priority.min(max_fee_per_gas);
         let envelope = match (self.dice.below(8), kind) {
             (0, TxKind::Call(to)) if self.rules.fork.is_enabled_in(SpecId::PRAGUE) => {
-                let by = self.dice.below(self.senders.len() as u64);
+                // Some are of strangers, who have no account.
+                let by = self.dice.below(self.nonces.len() as u64);
                 let authorization = Authorization {
                     chain_id: U256::from(chain_id),
                     address: self.dice.of(&ALL).at(),
@@ -426,8 +434,11 @@ impl World {
 
     /// What it is about.
     fn deed(&mut self) -> (TxKind, U256, Bytes) {
-        let value = U256::from(self.dice.below(1_000));
-        let someone = match self.dice.below(8) {
+        let value = if self.dice.one_in(4) { 0 } else { self.dice.below(1_000) };
+        let value = U256::from(value);
+        let stranger = self.senders.len() as u64 + self.dice.below(STRANGERS as u64);
+        let someone = match self.dice.below(10) {
+            8 | 9 => sender(stranger),
             0 => self.beneficiary,
             1 => Address::repeat_byte(0xdd),
             2 => Address::repeat_byte(0xee),
@@ -453,7 +464,7 @@ impl World {
             Does::Token => words(&[word(someone), number]),
             Does::Swap => words(&[number, U256::from(3)]),
             Does::Peek => words(&[word(someone)]),
-            Does::Hashes | Does::Flip => words(&[number]),
+            Does::Hashes | Does::Flip | Does::Chain => words(&[number]),
             Does::Proxy => words(&[word(someone), word(self.beneficiary)]),
             Does::Mortal if self.dice.one_in(2) => words(&[word(someone)]),
             Does::Factory => {
