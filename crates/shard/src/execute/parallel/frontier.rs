@@ -205,7 +205,9 @@ impl Frontier {
             self.take(runner, common, stretch)?;
             return Ok(Vec::new());
         }
-        let hopeless = !clear || 2 * conflicts > length;
+        stretch.again += conflicts;
+        // Each round may bring others into the way: all of them count, or there were as many as shares.
+        let hopeless = !clear || 2 * stretch.again > length;
         let conflicts = if hopeless { length } else { conflicts };
         self.conflicts += conflicts;
         self.strain += WEIGHT * conflicts;
@@ -226,7 +228,7 @@ impl Frontier {
         common: &Common,
         stretch: Stretch,
     ) -> Result<(), ExecuteError> {
-        let Stretch { places, shares } = stretch;
+        let Stretch { places, shares, .. } = stretch;
         let mut share_of = vec![0; places.len()];
         let mut fates = Vec::with_capacity(shares.len());
         for (own, attempt) in shares {

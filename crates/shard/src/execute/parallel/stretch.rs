@@ -25,11 +25,13 @@ pub(super) struct Stretch {
     pub(super) places: Range<u32>,
     /// What came of shares that need not be executed again, as far as is known.
     pub(super) shares: Vec<(Vec<u32>, Attempt)>,
+    /// How many of its transactions were executed again, each time counted.
+    pub(super) again: usize,
 }
 
 impl Stretch {
     pub(super) fn new(places: Range<u32>) -> Stretch {
-        Stretch { places, shares: Vec::new() }
+        Stretch { places, shares: Vec::new(), again: 0 }
     }
 
     /// These are there. `false`: one of them can not tell what comes of it.

@@ -37,7 +37,7 @@ const PATIENCE_MAX: u32 = 64;
 pub struct Worth {
     /// Gas per transaction, of late.
     gas: u64,
-    /// So many batches are executed one by one, since too much was executed again.
+    /// So many batches are executed one by one, since too much was executed again or by one lane.
     wait: u32,
     /// How many that will be the next time.
     patience: u32,
@@ -62,11 +62,18 @@ impl Worth {
 
     /// A batch was executed on several workers.
     pub fn observe_parallel(&mut self, finished: &Finished) {
-        if let Ok(executed) = &finished.result {
-            self.observe(executed);
-        }
-        self.calm = if finished.conflicts == 0 { self.calm.saturating_add(1) } else { 0 };
-        if finished.alone > 0 || CONFLICTS_MAX * finished.conflicts > finished.together {
+        let Ok(executed) = &finished.result else {
+            self.calm = 0;
+            return;
+        };
+        self.observe(executed);
+        let all = executed.included.len() + executed.dropped.len();
+        // Most went one by one: there was no room that is certain, or what is hard to tell came too often.
+        let mostly_alone = 2 * finished.together < all;
+        self.calm =
+            if finished.conflicts == 0 && !mostly_alone { self.calm.saturating_add(1) } else { 0 };
+        let too_many = CONFLICTS_MAX * finished.conflicts > finished.together;
+        if finished.alone > 0 || too_many || mostly_alone {
             self.patience = (2 * self.patience).clamp(1, PATIENCE_MAX);
             self.wait = self.patience;
         } else {

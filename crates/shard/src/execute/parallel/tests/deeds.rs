@@ -355,6 +355,17 @@ fn same_seed_is_the_same_run() {
     assert_eq!(run(0), run(1));
 }
 
+/// Each share reads what the one before it writes only if that one has read so, too: one more gets into the
+/// way with each round, and all of them count.
+#[test]
+fn conflicts_that_lead_to_others_are_not_followed_round_by_round() {
+    let world = World::plain(40, Rules::default());
+    let step = |from: u64| call(from, 0, Does::Chain.at(), words(&[U256::from(from)]));
+    let (finished, _) = same(&world, 4, (0..40).map(step).collect());
+    // Of the first stretch, which has 8, at most half in shares, and then all of it one by one.
+    assert!(finished.conflicts <= 12, "{} were executed again", finished.conflicts);
+}
+
 #[test]
 fn heavy_batches_of_many_senders_are_worth_idle_workers() {
     let world = World::plain(40, Rules::default());
