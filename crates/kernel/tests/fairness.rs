@@ -117,6 +117,24 @@ fn two_that_call_each_other_in_the_shortest_turns_starve_nobody() {
     }
 }
 
+/// A quantum may be long, and turns short: who lies below comes within about a thousand of them.
+#[test]
+fn two_that_wake_each_other_starve_nobody_below_them_within_a_quantum() {
+    let long = Runtime::builder().workers(1).quantum(Duration::from_secs(1)).simulate(0);
+    let mut simulation = long.unwrap();
+    let first = pair(&simulation, Duration::ZERO, wake);
+    let started = Log::new();
+    let theirs = started.clone();
+    simulation
+        .submit(move |turn| {
+            turn.submit(move |turn| theirs.push(turn.now()));
+            first.wake().unwrap();
+        })
+        .unwrap();
+    simulation.run_for(TURN_COST * 1_000);
+    assert_eq!(started.all().len(), 1, "it waits for the end of the quantum");
+}
+
 #[test]
 fn one_that_spawns_for_ever_does_not_starve_another() {
     fn again(turn: &mut Turn<'_>) {

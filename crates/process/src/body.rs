@@ -54,7 +54,7 @@ where
     #[inline]
     fn turn(&mut self, own: &StrandWith<Front<M>>, turn: &mut Turn<'_>) -> Step<u32> {
         let core = &own.core;
-        let timed = core.count_step().then(|| turn.now());
+        let timed = core.count_step().then(|| turn.worker_now());
         let arrived = core.has(FOREIGN) && (own.mail().has_arrivals() || !core.signals.is_empty());
         // SAFETY: this is the turn.
         unsafe { own.mail().settle() };
@@ -104,7 +104,7 @@ where
             }
         };
         if let Some(started) = timed {
-            own.note_time(turn.now().saturating_sub(started).as_nanos() as u64);
+            own.note_time(turn.worker_now().saturating_sub(started).as_nanos() as u64);
         }
         step
     }

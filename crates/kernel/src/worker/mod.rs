@@ -80,6 +80,8 @@ pub(crate) struct Worker {
     kept: Cell<Option<(usize, u64)>>,
     /// Turns until the global queue comes first.
     countdown: Cell<u32>,
+    /// How often it has.
+    looks: Cell<u32>,
     /// Operations spent in this window.
     pub(crate) spent: Cell<u64>,
     /// Virtual time used by this turn, and by this window: only in simulations.
@@ -193,6 +195,7 @@ impl Worker {
             asides: Cell::new(0),
             kept: Cell::new(None),
             countdown: Cell::new(next::GLOBAL_EVERY),
+            looks: Cell::new(0),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
             window_nanos: Cell::new(0),

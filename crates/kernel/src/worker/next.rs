@@ -6,7 +6,9 @@
 //!
 //! What keeps that fair: once the window's quantum is spent, the worker's own entries join the
 //! line and it serves the head of the line. And every so many turns, also within a quantum, it
-//! looks at the global queue first, and half-way between at its own oldest entry.
+//! looks at the global queue first, and now and then at its own oldest entry instead. That one is
+//! seldom: what lies at the far end is the root of most work, and each that begins before those
+//! above it have ended keeps all it makes in memory.
 //!
 //! The line is the global queue and the worker's own back line, where those wait who have yielded
 //! here. An entry of the back line knows who had arrived at the global queue before it, so the two
@@ -41,8 +43,8 @@ use crate::{
 
 /// The worker looks at the global queue first every so many turns.
 pub(super) const GLOBAL_EVERY: u32 = if cfg!(any(loom, shuttle)) { 5 } else { 61 };
-/// And half-way between, at its own oldest entry.
-const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
+/// And every so many of these times at its own oldest entry.
+const OLDEST_EVERY: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 /// Those who have used up a quantum wait while others are served for so many quanta.
 pub(crate) const FAVOUR: Nanos = 16;
@@ -63,7 +65,7 @@ impl Worker {
     #[inline(always)]
     pub(super) fn may_take_newest(&self) -> bool {
         let countdown = self.countdown.get();
-        if !self.keeps_near() || countdown == OLDEST_AT || countdown == 0 {
+        if !self.keeps_near() || countdown == 0 {
             return false;
         }
         self.countdown.set(countdown - 1);
@@ -91,23 +93,23 @@ impl Worker {
         if self.slot().expired.load(Relaxed) {
             return self.next_in_fairness();
         }
-        match self.countdown.get() {
-            0 => {
-                self.countdown.set(GLOBAL_EVERY);
-                self.head_of_spent()
-                    .or_else(|| self.opened_window(self.head_of_line().or_else(|| self.oldest())))
-                    .or_else(|| self.next_in_line())
-            }
-            OLDEST_AT => {
-                self.countdown.set(OLDEST_AT - 1);
-                self.opened_window(self.oldest().or_else(|| self.head_of_line()))
-                    .or_else(|| self.next_in_line())
-            }
-            countdown => {
-                self.countdown.set(countdown - 1);
-                self.pop_newest().or_else(|| self.next_in_line())
-            }
-        }
+        let countdown = self.countdown.get();
+        self.countdown.set(countdown.checked_sub(1).unwrap_or(GLOBAL_EVERY));
+        let old = if countdown == 0 { self.one_of_the_old() } else { None };
+        old.or_else(|| self.pop_newest()).or_else(|| self.next_in_line())
+    }
+
+    /// Who comes before our newest entry every so many turns.
+    fn one_of_the_old(&self) -> Option<Entry> {
+        let looks = self.looks.get();
+        self.looks.set(looks.wrapping_add(1));
+        self.head_of_spent().or_else(|| {
+            let old = match looks % OLDEST_EVERY {
+                0 => self.oldest().or_else(|| self.head_of_line()),
+                _ => self.head_of_line(),
+            };
+            self.opened_window(old)
+        })
     }
 
     pub(super) fn next_in_order(&self) -> Option<Entry> {
