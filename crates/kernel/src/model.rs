@@ -61,7 +61,7 @@ impl<P> ModelStrand<P> {
         leave: impl FnOnce(&P, T),
         turn: impl FnOnce(&P),
     ) -> Result<(), T> {
-        match self.state.hold() {
+        match self.state.hold(0) {
             Hold::Held => {}
             Hold::Filled if settled(&self.open) => {}
             Hold::Filled => {

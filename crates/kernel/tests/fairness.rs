@@ -117,22 +117,43 @@ fn two_that_call_each_other_in_the_shortest_turns_starve_nobody() {
     }
 }
 
-/// A quantum may be long, and turns short: who lies below comes within about a thousand of them.
-#[test]
-fn two_that_wake_each_other_starve_nobody_below_them_within_a_quantum() {
+/// Two that wake each other, and so many jobs below them on the deque of the only worker, in a quantum
+/// that does not end for a long time.
+fn some_below_a_pair(below: usize) -> (Simulation, Log<Duration>) {
     let long = Runtime::builder().workers(1).quantum(Duration::from_secs(1)).simulate(0);
-    let mut simulation = long.unwrap();
+    let simulation = long.unwrap();
     let first = pair(&simulation, Duration::ZERO, wake);
     let started = Log::new();
     let theirs = started.clone();
     simulation
         .submit(move |turn| {
-            turn.submit(move |turn| theirs.push(turn.now()));
+            for _ in 0..below {
+                let theirs = theirs.clone();
+                turn.submit(move |turn| theirs.push(turn.now()));
+            }
             first.wake().unwrap();
         })
         .unwrap();
-    simulation.run_for(TURN_COST * 1_000);
-    assert_eq!(started.all().len(), 1, "it waits for the end of the quantum");
+    (simulation, started)
+}
+
+/// A quantum may be long, and turns short: who lies below comes within about a thousand of them.
+#[test]
+fn two_that_wake_each_other_starve_nobody_below_them_within_a_quantum() {
+    let (mut simulation, started) = some_below_a_pair(3);
+    simulation.run_for(TURN_COST * 2_200);
+    assert_eq!(started.all().len(), 3, "they wait for the end of the quantum");
+}
+
+/// Whoever comes from the line begins a quantum, so that none ends.
+#[test]
+fn who_lies_below_others_comes_each_time_after_one_of_those_who_yield_for_ever() {
+    const BELOW: usize = 10;
+    let (mut simulation, started) = some_below_a_pair(BELOW);
+    let yielding = simulation.strand().start(|_: &mut Turn<'_>| -> Step<()> { Step::Yield });
+    drop(yielding.unwrap());
+    simulation.run_for(TURN_COST * 62 * (BELOW as u32 + 2));
+    assert_eq!(started.all().len(), BELOW, "they wait behind others for longer than those do");
 }
 
 #[test]

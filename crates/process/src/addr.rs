@@ -100,24 +100,75 @@ impl<M: Send + 'static> Addr<M> {
     /// As for [`send`](Addr::send).
     #[inline]
     pub fn hand_off(&self, message: M) -> Result<(), SendError<M>> {
+        let message = match self.leave_with_held(message) {
+            Ok(result) => return result,
+            Err(message) => message,
+        };
+        match self.0.hand_off_with(message, Front::is_settled, leave) {
+            Ok(()) => Ok(()),
+            Err(message) => self.send(message),
+        }
+    }
+
+    /// As [`hand_off`](Addr::hand_off), by an address that is used up, which mostly costs less than to drop
+    /// it afterwards: for an answer, after which the sender ends. It is used up by an error too: who would
+    /// try again keeps another one.
+    ///
+    /// ```
+    /// use process::{Context, Processes, block_on};
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let sum = runtime.spawn_process(|mut ctx: Context<u32>| async move {
+    ///     for number in 1..=10 {
+    ///         let parent = ctx.addr();
+    ///         let child = move |_: Context<()>| async move {
+    ///             parent.hand_off_last(number * number)
+    ///         };
+    ///         ctx.runtime().spawn_pid(child).unwrap();
+    ///     }
+    ///     let mut sum = 0;
+    ///     for _ in 1..=10 {
+    ///         sum += ctx.receive().await.unwrap();
+    ///     }
+    ///     assert_eq!(sum, 385);
+    /// })?;
+    /// assert!(block_on(sum.exited()).is_normal());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`send`](Addr::send).
+    #[inline]
+    pub fn hand_off_last(self, message: M) -> Result<(), SendError<M>> {
+        let message = match self.leave_with_held(message) {
+            Ok(result) => return result,
+            Err(message) => message,
+        };
+        match self.0.hand_off_last_with(message, Front::is_settled, leave) {
+            Ok(()) => Ok(()),
+            Err((own, message)) => Addr(own).send(message),
+        }
+    }
+
+    /// Sends a message to a process that this turn has handed off to already, or one that can not be
+    /// handed off.
+    ///
+    /// # Errors
+    /// The message, if it is neither.
+    #[inline]
+    fn leave_with_held(&self, message: M) -> Result<Result<(), SendError<M>>, M> {
         if !self.0.mail().is_plain()
             || self.0.mail().is_full()
             || faults::may_delay(self.0.runtime())
         {
-            return self.push(message);
+            return Ok(self.push(message));
         }
-        if self.0.is_held() {
-            // SAFETY: until our turn ends, the next one of the process is ours.
-            unsafe { self.0.mail().leave_more(message) };
-            return Ok(());
+        if !self.0.is_held() {
+            return Err(message);
         }
-        let settled = |front: &Front<M>| front.mail().is_settled();
-        // SAFETY: in `hand_off_with`.
-        let leave = |front: &Front<M>, message| unsafe { front.mail().leave(message) };
-        match self.0.hand_off_with(message, settled, leave) {
-            Ok(()) => Ok(()),
-            Err(message) => self.send(message),
-        }
+        // SAFETY: until our turn ends, the next one of the process is ours.
+        unsafe { self.0.mail().leave_more(message) };
+        Ok(Ok(()))
     }
 
     /// Sends many messages at once, in order, which costs less than one by one.
@@ -236,6 +287,13 @@ impl<M: Send + 'static> Addr<M> {
     pub(crate) fn untyped(&self) -> StrandWith<Core> {
         core::untyped(&self.0)
     }
+}
+
+/// Leaves a message with a process that was claimed for it: in `hand_off_with`.
+#[inline]
+fn leave<M: Send>(front: &Front<M>, message: M) {
+    // SAFETY: the process was claimed, and its turn has not begun.
+    unsafe { front.mail().leave(message) };
 }
 
 /// The messages of a chain that was not pushed, the oldest first.

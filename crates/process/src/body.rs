@@ -121,23 +121,25 @@ where
         };
         // SAFETY: the kernel calls this in the strand's turn, once, and not after an `End`.
         let own = unsafe { ending::exit(front, runtime, &reason) };
-        if unstarted || front.core.context_left() {
-            // SAFETY: the context's handle is left to us, besides the table's.
-            unsafe { own.release_many(1) };
+        let left = u32::from(unstarted) + front.core.handles_left();
+        if left > 0 {
+            // SAFETY: they are left to us, besides the table's.
+            unsafe { own.release_many(left) };
         }
         drop(ManuallyDrop::into_inner(own));
     }
 }
 
-/// Ends the process. The handles of the table and of a context that was dropped in a turn, or never
-/// made, go with its end. The reason is lent: to copy as a whole what was just written in parts would
-/// wait for them.
+/// Ends the process. The handles of the table, of a context that was dropped in a turn or never made, and
+/// those that are spare go with its end. They are counted again after it has exited: what is dropped then
+/// may be anybody's, and ask for an address. The reason is lent: to copy as a whole what was just written
+/// in parts would wait for them.
 fn over<M: Send>(own: &StrandWith<Front<M>>, reason: &ExitReason, unstarted: bool) -> Step<u32> {
-    let handles = 1 + u32::from(unstarted || own.core.context_left());
-    // SAFETY: the caller is in the turn, and ends with it. The handles are the table's and the
-    // context's.
-    unsafe { ending::exit_in_turn(own, reason, handles) };
-    Step::End(handles)
+    let handles = || 1 + u32::from(unstarted) + own.core.handles_left();
+    // SAFETY: the caller is in the turn, and ends with it. The handles are the table's, the context's and
+    // the spare ones.
+    unsafe { ending::exit_in_turn(own, reason, handles()) };
+    Step::End(handles())
 }
 
 /// Takes in the signals. The reason, if one of them ends the process.

@@ -20,6 +20,9 @@ use crate::{
     system,
 };
 
+/// Who has given away his address is often asked for it again: to count several at once costs what one does.
+const SPARES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 15 };
+
 /// The side of a process that the process itself has: it receives, spawns, links and monitors.
 ///
 /// It belongs to the process it was given to, and works inside that process only: receiving
@@ -60,8 +63,23 @@ impl<M: Send + 'static> Context<M> {
     }
 
     /// The process's own address.
+    #[inline]
     pub fn addr(&self) -> Addr<M> {
-        Addr(StrandWith::clone(&self.own))
+        if self.own.own_turn().is_none() {
+            return Addr(StrandWith::clone(&self.own));
+        }
+        if !self.core().take_spare() {
+            self.count_spares();
+        }
+        // SAFETY: it was counted, and is not spare any more.
+        Addr(unsafe { StrandWith::from_raw(self.own.as_raw()) })
+    }
+
+    /// Counts one handle and some more, which go with the end of the process if nobody asks for them.
+    #[cold]
+    fn count_spares(&self) {
+        self.own.retain_many(1 + SPARES);
+        self.core().set_spares(SPARES);
     }
 
     /// The process that spawned this one, if one did.

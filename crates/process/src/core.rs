@@ -54,6 +54,9 @@ pub(crate) const BEHIND: u8 = 64;
 
 /// In `steps`: the context was dropped in a turn, and its handle goes with the end of the process.
 const CONTEXT_LEFT: u64 = 1 << 63;
+/// In `steps`: a handle that was counted and is not used yet. The turns are below.
+const SPARE: u64 = 1 << 59;
+const SPARES: u64 = CONTEXT_LEFT - SPARE;
 
 /// One turn in so many is timed, beginning with the second: many processes have only one, and to time
 /// it would cost a part of what it costs to spawn them.
@@ -71,7 +74,7 @@ pub(crate) struct Core {
     pid: Pid,
     pub(crate) signals: Stack<Signal>,
     extras: AtomicPtr<Extras>,
-    /// Turns taken, and CONTEXT_LEFT. Written in turns only.
+    /// Turns taken, spare handles, and CONTEXT_LEFT. Written in turns only.
     steps: AtomicU64,
     /// What depends on the type of its messages.
     kind: &'static Kind,
@@ -90,6 +93,14 @@ impl<M> Front<M> {
         // SAFETY: this is the only place that knows the type, and it is the front's.
         let stack = unsafe { self.core.inbox.of() };
         Mailbox { gauge: &self.core.gauge, stack, store: &self.store }
+    }
+}
+
+impl<M: Send> Front<M> {
+    /// Whether whoever was leaving a message in the slot is done.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.mail().is_settled()
     }
 }
 
@@ -227,11 +238,6 @@ impl Core {
         self.steps.store(self.steps.load(Relaxed) | CONTEXT_LEFT, Relaxed);
     }
 
-    #[inline]
-    pub(crate) fn context_left(&self) -> bool {
-        self.steps.load(Relaxed) & CONTEXT_LEFT != 0
-    }
-
     pub(crate) fn takes<M: 'static>(&self) -> bool {
         (self.kind.message)() == TypeId::of::<M>()
     }
@@ -242,7 +248,32 @@ impl Core {
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.steps.load(Relaxed) & !CONTEXT_LEFT
+        self.steps.load(Relaxed) & (SPARE - 1)
+    }
+
+    /// Takes a spare handle. For turns. False: there is none.
+    #[inline]
+    pub(crate) fn take_spare(&self) -> bool {
+        let steps = self.steps.load(Relaxed);
+        if steps & SPARES == 0 {
+            return false;
+        }
+        self.steps.store(steps - SPARE, Relaxed);
+        true
+    }
+
+    /// So many handles were counted that are not used yet. For turns, when there is no spare one.
+    pub(crate) fn set_spares(&self, spares: u32) {
+        let steps = self.steps.load(Relaxed);
+        debug_assert!(steps & SPARES == 0, "some are left");
+        self.steps.store(steps + u64::from(spares) * SPARE, Relaxed);
+    }
+
+    /// Handles that go with the end of the process: the spare ones, and a context's that was left.
+    #[inline]
+    pub(crate) fn handles_left(&self) -> u32 {
+        let steps = self.steps.load(Relaxed);
+        ((steps & SPARES) / SPARE) as u32 + u32::from(steps & CONTEXT_LEFT != 0)
     }
 
     /// How long all turns took together, as far as the timed ones tell.

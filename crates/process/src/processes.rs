@@ -44,6 +44,30 @@ pub trait Processes {
         spawn::spawn_plain(self.on(), start)
     }
 
+    /// As [`spawn_process`](Processes::spawn_process), for a process whose address nobody needs: it costs
+    /// less than to drop one. By its pid it can be found, cancelled and killed.
+    ///
+    /// ```
+    /// use process::{Context, Processes};
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let pid = runtime.spawn_pid(|ctx: Context<()>| async move { ctx.cancelled().await })?;
+    /// assert!(runtime.cancel_process(pid));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`spawn_process`](Processes::spawn_process).
+    #[inline]
+    fn spawn_pid<M, F, Fut>(&self, start: F) -> Result<Pid, SpawnError>
+    where
+        M: Send + 'static,
+        F: FnOnce(Context<M>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        spawn::spawn_pid(self.on(), start)
+    }
+
     /// Makes a process that is not all defaults.
     fn process(&self) -> ProcessBuilder<'_> {
         ProcessBuilder::new(self.on())

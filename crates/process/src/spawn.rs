@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
-use kernel::{Attributes, Handle, StrandWith};
+use kernel::{Attributes, Handle, ScheduleError, StrandWith};
 
 use crate::{
     addr::Addr,
@@ -41,7 +41,7 @@ pub const BOUND: usize = 1024;
 /// ```
 pub const BOUND_MAX: usize = 65_000;
 
-/// The handles a process is made with: the address, the table's, the context's.
+/// The handles a process is made with: the address, if somebody wants one, the table's, the context's.
 const HANDLES: u32 = 3;
 
 /// What a mailbox does.
@@ -249,17 +249,49 @@ where
 {
     let system = system::of(runtime);
     let pid = claim(runtime, system)?;
-    let born = runtime.coarse_now().as_millis() as u32;
-    let front = || Front {
-        core: Core::new::<M>(pid, born, Gauge::new(BOUND as u16, 0)),
-        store: Store::new(),
-    };
-    launch(runtime, system, &PLAIN, pid, front, start, |own| system.table.enter(pid, own.as_raw()))
+    let (front, enter) = (plain_front(runtime, pid), enter(system, pid));
+    launch(runtime, system, &PLAIN, pid, front, start, enter)
+}
+
+/// As `spawn_plain`, without an address.
+#[inline]
+pub(crate) fn spawn_pid<M, F, Fut>(runtime: &Handle, start: F) -> Result<Pid, SpawnError>
+where
+    M: Send + 'static,
+    F: FnOnce(Context<M>) -> Fut + Send + 'static,
+    Fut: Future<Output: Outcome> + Send + 'static,
+{
+    let system = system::of(runtime);
+    let pid = claim(runtime, system)?;
+    let (front, enter) = (plain_front::<M>(runtime, pid), enter(system, pid));
+    let make = || (front(), AsyncBody::new(start));
+    let mut named = None;
+    let attributes = attributes_of(runtime, pid, &PLAIN, &mut named);
+    match StrandWith::start_unheld(runtime, attributes, HANDLES - 1, make, enter) {
+        Ok(()) => Ok(pid),
+        Err(error) => Err(unmade(runtime, system, pid, error)),
+    }
 }
 
 #[inline]
 fn claim(runtime: &Handle, system: &System) -> Result<Pid, SpawnError> {
     if system.is_stopping() { Err(SpawnError::Stopping) } else { Ok(system.table.claim(runtime)) }
+}
+
+/// What makes the open part of a process of which nothing is said.
+#[inline]
+fn plain_front<M: Send + 'static>(runtime: &Handle, pid: Pid) -> impl FnOnce() -> Front<M> {
+    let born = runtime.coarse_now().as_millis() as u32;
+    move || Front {
+        core: Core::new::<M>(pid, born, Gauge::new(BOUND as u16, 0)),
+        store: Store::new(),
+    }
+}
+
+/// What enters a process of which nothing is said under its pid.
+#[inline]
+fn enter<M>(system: &System, pid: Pid) -> impl FnOnce(&StrandWith<Front<M>>) {
+    move |own| system.table.enter(pid, own.as_raw())
 }
 
 #[inline(always)]
@@ -277,22 +309,34 @@ where
     F: FnOnce(Context<M>) -> Fut + Send + 'static,
     Fut: Future<Output: Outcome> + Send + 'static,
 {
-    let named;
-    let attributes = if runtime.is_recording() && attributes.name.is_none() {
-        named = named_after(pid, attributes);
-        &named
-    } else {
-        attributes
-    };
+    let mut named = None;
+    let attributes = attributes_of(runtime, pid, attributes, &mut named);
     // They are written where they will lie: to copy them there would cost a part of a spawn.
     let make = || (front(), AsyncBody::new(start));
     match StrandWith::start(runtime, attributes, HANDLES, make, before) {
         Ok(own) => Ok(Addr(own)),
-        Err(error) => {
-            system.table.unclaim(runtime, pid);
-            Err(error.into())
-        }
+        Err(error) => Err(unmade(runtime, system, pid, error)),
     }
+}
+
+#[cold]
+fn unmade(runtime: &Handle, system: &System, pid: Pid, error: ScheduleError) -> SpawnError {
+    system.table.unclaim(runtime, pid);
+    error.into()
+}
+
+/// What the kernel is told of a process.
+#[inline]
+fn attributes_of<'a>(
+    runtime: &Handle,
+    pid: Pid,
+    attributes: &'a Attributes,
+    named: &'a mut Option<Attributes>,
+) -> &'a Attributes {
+    if !runtime.is_recording() || attributes.name.is_some() {
+        return attributes;
+    }
+    named.insert(named_after(pid, attributes))
 }
 
 /// The same, with a name: while turns are recorded, it is said whose they are.

@@ -11,8 +11,8 @@ use std::{
 };
 
 use common::{channel, echo, idler, runtime};
-use kernel::{Step, Turn, yield_now};
-use process::{Addr, Context, ExitReason, MailboxKind, Processes, SendError, block_on};
+use kernel::{Discipline, Runtime, Step, Turn, yield_now};
+use process::{Addr, Context, ExitReason, MailboxKind, Processes, SendError, SpawnError, block_on};
 
 #[test]
 fn message_to_an_idle_process_is_received() {
@@ -384,6 +384,62 @@ fn a_handed_to_process_runs_next_on_the_same_worker() {
     let rest = [told.next(), told.next()];
     assert!(rest.contains(&"queued before") && rest.contains(&"sender again"));
     assert!(runtime.metrics().total().hand_offs > 0);
+}
+
+#[test]
+fn an_address_that_is_used_up_by_a_hand_off_sends_as_any_other() {
+    for discipline in [Discipline::Stealing, Discipline::Fifo] {
+        let runtime = Runtime::builder().workers(1).discipline(discipline).build().unwrap();
+        let (tell, told) = channel();
+        let target = echo(&runtime, tell);
+        target.clone().hand_off_last(0).unwrap(); // from no turn at all
+        let theirs = target.clone();
+        let sender = runtime.spawn_process(move |_: Context<()>| async move {
+            for number in 1..=3 {
+                theirs.clone().hand_off_last(number).unwrap(); // more than once in a turn
+            }
+            kernel::yield_now().await;
+            theirs.send(4).unwrap();
+            theirs.hand_off_last(5).unwrap();
+        });
+        block_on(sender.unwrap().exited());
+        assert_eq!([(); 6].map(|()| told.next()), [0, 1, 2, 3, 4, 5]);
+        target.kill();
+        block_on(target.exited());
+        assert_eq!(target.hand_off_last(6), Err(SendError::Exited(6)));
+    }
+}
+
+#[test]
+fn a_process_hands_off_to_itself_and_to_one_that_is_full_by_addresses_that_are_used_up() {
+    let runtime = runtime(1);
+    let (tell, told) = channel();
+    let full = runtime.process().mailbox(MailboxKind::Bounded(1));
+    let full =
+        full.spawn(|mut ctx: Context<u32>| async move { while ctx.receive().await.is_some() {} });
+    let full = full.unwrap();
+    let own = runtime.spawn_process(move |mut ctx: Context<u32>| async move {
+        ctx.addr().hand_off_last(1).unwrap();
+        full.send(2).unwrap();
+        tell.send(full.clone().hand_off_last(3)).unwrap();
+        assert_eq!(ctx.receive().await, Some(1));
+        full.cancel();
+    });
+    assert!(block_on(own.unwrap().exited()).is_normal());
+    assert_eq!(told.next(), Err(SendError::Full(3)));
+}
+
+#[test]
+fn a_process_without_an_address_is_found_by_its_pid_and_none_is_made_after_shutdown() {
+    let runtime = runtime(1);
+    let pid = runtime.spawn_pid(|ctx: Context<()>| async move { ctx.cancelled().await }).unwrap();
+    assert_eq!(runtime.process_info(pid).unwrap().pid, pid);
+    assert!(runtime.cancel_process(pid));
+    let handle = runtime.handle().clone();
+    runtime.shutdown();
+    assert!(handle.process_info(pid).is_none() && !handle.kill_process(pid));
+    let late = handle.spawn_pid(|_: Context<()>| async {});
+    assert!(matches!(late, Err(SpawnError::Stopping)), "{late:?}");
 }
 
 #[test]

@@ -178,9 +178,9 @@ impl Ours {
 }
 
 fn node(runtime: &Handle, up: Addr<u64>, first: u64, leaves: u64) {
-    let process = runtime.spawn_process(move |mut ctx: Context<u64>| async move {
+    let process = runtime.spawn_pid(move |mut ctx: Context<u64>| async move {
         if leaves == 1 {
-            up.hand_off(first).expect("it waits");
+            up.hand_off_last(first).expect("it waits");
             return;
         }
         let share = leaves / CHILDREN;
@@ -191,7 +191,7 @@ fn node(runtime: &Handle, up: Addr<u64>, first: u64, leaves: u64) {
         for _ in 0..CHILDREN {
             sum += ctx.receive().await.expect("nobody cancels it");
         }
-        up.hand_off(sum).expect("it waits");
+        up.hand_off_last(sum).expect("it waits");
     });
     process.expect("the runtime runs");
 }

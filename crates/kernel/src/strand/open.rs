@@ -114,17 +114,30 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         make: impl FnOnce() -> (P, B),
         before: impl FnOnce(&StrandWith<P>),
     ) -> Result<StrandWith<P>, ScheduleError> {
-        let handles = u64::from(handles.max(1));
-        let make = || {
-            let (open, body) = make();
-            (open, Open(body))
+        let before = |strand| {
+            // Dropped only if `before` panics: then nobody gets it.
+            let own = StrandWith::of(strand);
+            before(&own);
+            std::mem::forget(own);
         };
-        let strand = strand_builder::make_open(handle, attributes, true, handles, make)?;
-        let owed = OwedEntry(strand, Place::New);
-        let own = StrandWith::of(strand);
-        before(&own);
-        drop(owed);
-        Ok(own)
+        start(handle, attributes, handles.max(1), make, before).map(StrandWith::of)
+    }
+
+    /// As [`start`](StrandWith::start), but all its handles are forgotten ones, and none is returned.
+    ///
+    /// # Errors
+    /// As for [`start`](StrandWith::start).
+    #[inline(always)]
+    pub fn start_unheld<B: OpenBody<P>>(
+        handle: &Handle,
+        attributes: &Attributes,
+        handles: u32,
+        make: impl FnOnce() -> (P, B),
+        before: impl FnOnce(&StrandWith<P>),
+    ) -> Result<(), ScheduleError> {
+        // Lent, without a count.
+        let before = |strand| before(&ManuallyDrop::new(StrandWith::of(strand)));
+        start(handle, attributes, handles, make, before).map(|_| ())
     }
 
     /// Queues the strand if it is idle, and leaves `what` in its open part, which nobody else who
@@ -143,7 +156,7 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
             if worker.is_some_and(|worker| worker.turn_nanos() != 0) || !strand.state().fill() {
                 return Err(what);
             }
-            let owed = OwedEntry(strand, Place::Near);
+            let owed = OwedEntry { shared, strand, place: Place::Near };
             leave(self, what);
             std::mem::forget(owed);
             shared.queue(worker, strand, Place::Near);
@@ -169,13 +182,50 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
         settled: impl FnOnce(&P) -> bool,
         leave: impl FnOnce(&P, T),
     ) -> Result<(), T> {
+        // SAFETY: no handle is given back.
+        unsafe { self.hold_with(0, what, settled, leave) }
+    }
+
+    /// As [`hand_off_with`](StrandWith::hand_off_with), by a handle that is used up: mostly it is given
+    /// back with the same step.
+    ///
+    /// # Errors
+    /// The handle and `what`, where [`hand_off_with`](StrandWith::hand_off_with) gives `what` back.
+    #[inline]
+    pub fn hand_off_last_with<T>(
+        self,
+        what: T,
+        settled: impl FnOnce(&P) -> bool,
+        leave: impl FnOnce(&P, T),
+    ) -> Result<(), (StrandWith<P>, T)> {
+        let own = ManuallyDrop::new(self);
+        // SAFETY: unless it comes back, it is not used any more.
+        let left = unsafe { own.hold_with(1, what, settled, leave) };
+        left.map_err(|what| (ManuallyDrop::into_inner(own), what))
+    }
+
+    /// Claims the strand, leaves `what`, and gives back so many handles.
+    ///
+    /// # Safety
+    /// Unless there is an error they are the caller's, who does not use them any more.
+    #[inline]
+    unsafe fn hold_with<T>(
+        &self,
+        handles: u64,
+        what: T,
+        settled: impl FnOnce(&P) -> bool,
+        leave: impl FnOnce(&P, T),
+    ) -> Result<(), T> {
         let strand = self.strand.0;
-        worker::with_current(&strand.header().shared, |worker| match worker {
-            Some(worker) if worker.may_hold() && worker.hold(strand, || settled(self)) => {
-                leave(self, what);
-                Ok(())
-            }
-            _ => Err(what),
+        worker::with_current(&strand.header().shared, |worker| {
+            let Some(worker) = worker.filter(|worker| worker.may_hold()) else { return Err(what) };
+            let Some(taken) = worker.hold(strand, handles, || settled(self)) else {
+                return Err(what);
+            };
+            // Also without a handle: its turn is ours.
+            leave(self, what);
+            drop(taken);
+            Ok(())
         })
     }
 
@@ -319,19 +369,45 @@ pub fn hand_off_to(waker: Waker) {
     let strand = unsafe { StrandRef::from_raw(waker.data().cast()) };
     let held = worker::with_current(&strand.header().shared, |worker| {
         // One that somebody is filling is queued already.
-        worker.is_some_and(|worker| worker.may_hold() && worker.hold(strand, || false))
+        worker.is_some_and(|worker| worker.may_hold() && worker.hold(strand, 0, || false).is_some())
     });
     if held { drop(waker) } else { waker.wake() }
 }
 
-/// An entry that is owed. Also a panic of whoever leaves something must not lose the strand.
-struct OwedEntry(StrandRef, Place);
+/// Makes a strand with so many handles, shows it to `before`, and puts it in line. If none of the
+/// handles is the caller's, it may be freed by then.
+#[inline(always)]
+fn start<P: Send + Sync + 'static, B: OpenBody<P>>(
+    handle: &Handle,
+    attributes: &Attributes,
+    handles: u32,
+    make: impl FnOnce() -> (P, B),
+    before: impl FnOnce(StrandRef),
+) -> Result<StrandRef, ScheduleError> {
+    let make = || {
+        let (open, body) = make();
+        (open, Open(body))
+    };
+    let strand = strand_builder::make_open(handle, attributes, true, handles.into(), make)?;
+    let owed = OwedEntry { shared: &handle.shared, strand, place: Place::New };
+    before(strand);
+    drop(owed);
+    Ok(strand)
+}
 
-impl Drop for OwedEntry {
+/// An entry that is owed. Also a panic of whoever leaves something must not lose the strand.
+struct OwedEntry<'a> {
+    /// Not by way of the strand, which may be gone once its entry is placed.
+    shared: &'a Arc<Shared>,
+    strand: StrandRef,
+    place: Place,
+}
+
+impl Drop for OwedEntry<'_> {
     #[inline]
     fn drop(&mut self) {
-        let shared = &self.0.header().shared;
-        worker::with_current(shared, |worker| shared.queue(worker, self.0, self.1));
+        let OwedEntry { shared, strand, place } = *self;
+        worker::with_current(shared, |worker| shared.queue(worker, strand, place));
     }
 }
 

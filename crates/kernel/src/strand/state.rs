@@ -14,9 +14,8 @@
 //! Four flags go with the state. WOKEN: woken while RUNNING. LINKED: an entry for the strand is
 //! in a queue, or in the hands of someone who must push or pop it. LATE: that entry's place is
 //! older than the strand's turn in line. FILLED: whoever queued it leaves something in its open
-//! part before pushing the entry. The bits above the flags count the strand's handles;
-//! no step but [`State::retain`] and [`State::release`] touches them, so that another owner of
-//! the word could keep something else there.
+//! part before pushing the entry. The bits above the flags count the strand's handles. A
+//! `hold` and an `end` can give back some of the caller's with the same step.
 //!
 //! 1. At rest, LINKED if and only if exactly one entry exists, and QUEUED implies LINKED. So a
 //!    strand never has more than one entry, however long two of them hand off to each other.
@@ -34,8 +33,10 @@
 //! read-modify-write, also those that change nothing: each prolongs the release sequences that
 //! it finds, so one acquire sees them all. A wake that only looked would release nothing, and
 //! the turn it relies on could miss what it announces. `fill` acquires, to write after the turn
-//! before has read; what it leaves reaches the next turn through the queue. For freeing, every step that gives up a
-//! hold on the strand releases, and the one that frees acquires with a fence, as in `Arc`.
+//! before has read; what it leaves reaches the next turn through the queue. For freeing, every step
+//! that gives up a hold on the strand releases, and the one that frees acquires with a fence, as in
+//! `Arc`. A `hold` that gives back handles only acquires: it takes the turn in their place, and
+//! whoever has the turn releases at its end what was done by them. Nobody frees the strand before.
 
 use crate::sync::atomic::{
     AtomicU64, Ordering,
@@ -186,12 +187,15 @@ impl State {
         false
     }
 
-    /// Takes the turn of a strand that is idle or queued, to leave something in its open part.
+    /// Takes the turn of a strand that is idle or queued, to leave something in its open part. If it is
+    /// `Held`, so many handles of the caller's are given back with the same step.
     #[inline]
-    pub(crate) fn hold(&self) -> Hold {
+    pub(crate) fn hold(&self, handles: u64) -> Hold {
         let mut word = self.0.load(Relaxed);
         while matches!(word & STATE, IDLE | QUEUED) {
-            let to = (word & !(STATE | LATE)) + RUNNING;
+            let given_back = if word & FILLED == 0 { handles * HANDLE } else { 0 };
+            debug_assert!(word >= given_back, "gave back handles that were not counted");
+            let to = (word & !(STATE | LATE)) + RUNNING - given_back;
             match self.0.compare_exchange_weak(word, to, Acquire, Relaxed) {
                 Ok(_) if word & FILLED != 0 => return Hold::Filled,
                 Ok(_) => return Hold::Held,

@@ -121,13 +121,21 @@ impl Stage {
 
     /// Sends by holding the strand's turn, which is taken at once; otherwise as `send`.
     fn hold(&self) {
+        self.hold_with(0, State::pause);
+    }
+
+    /// As `hold`, and so many handles go: with the step that holds it, in the turn, or afterwards.
+    fn hold_with(&self, handles: u64, end: fn(&State) -> Rest) {
         self.touch();
-        match self.state.hold() {
+        let hold = self.state.hold(handles);
+        let mut left = if hold == Hold::Held { 0 } else { handles };
+        match hold {
             Hold::Filled if !self.full.load(Acquire) => {
                 self.rest(self.state.give_back());
                 self.send();
             }
             Hold::Held | Hold::Filled => {
+                (0..std::mem::take(&mut left)).for_each(|_| self.release());
                 if self.full.load(Relaxed) {
                     self.mail.fetch_add(1, Relaxed);
                 } else {
@@ -135,10 +143,11 @@ impl Stage {
                 }
                 self.take_turn();
                 self.touch();
-                self.rest(self.state.pause());
+                self.rest(end(&self.state));
             }
             Hold::Refused => self.send(),
         }
+        (0..left).for_each(|_| self.release());
     }
 
     fn rest(&self, rest: Rest) {
@@ -371,6 +380,42 @@ fn freed_once_by_an_end_that_gives_back_a_handle() {
         // SAFETY: the others have ended.
         assert!(stage.header.with(|freed| unsafe { *freed }), "never freed");
     });
+}
+
+/// Invariant 4, where a hold gives back the handle by which it was made.
+#[test]
+fn freed_once_by_a_hold_that_gives_back_its_handle() {
+    let others: [fn(&Stage); 4] = [
+        Stage::release,
+        |stage| stage.hold_with(1, State::pause),
+        |stage| {
+            stage.fill();
+            stage.release();
+        },
+        // Whoever runs it next, if it is let go.
+        |stage| {
+            stage.work(State::pause);
+            stage.release();
+        },
+    ];
+    for end in [State::pause, State::requeue, |state: &State| state.end(0)] {
+        for other in others {
+            for start in [State::idle, State::queued] {
+                loom::model(move || {
+                    let stage = Stage::new(start(2));
+                    let others = thread::spawn({
+                        let stage = stage.clone();
+                        move || other(&stage)
+                    });
+                    stage.hold_with(1, end);
+                    others.join().unwrap();
+                    stage.drain();
+                    // SAFETY: the others have ended.
+                    assert!(stage.header.with(|freed| unsafe { *freed }), "never freed");
+                });
+            }
+        }
+    }
 }
 
 /// Invariant 4 with a claim: the stale entry is a hold of its own.

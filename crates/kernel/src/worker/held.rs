@@ -16,20 +16,51 @@ use crate::{
     worker::Worker,
 };
 
-impl Worker {
-    /// Takes the turn of `strand`, and holds it until the current turn has ended. `settled` says
-    /// whether somebody else who fills the strand is done. False: nothing was done.
+/// A strand whose turn was taken, for as long as something is left for it. Then it is held: not
+/// before, since one that is held goes into line as soon as another is, and nobody else may keep
+/// it alive. Also if whoever leaves something panics.
+pub(crate) struct Taken<'a> {
+    worker: &'a Worker,
+    strand: StrandRef,
+}
+
+impl Drop for Taken<'_> {
     #[inline]
-    pub(crate) fn hold(&self, strand: StrandRef, settled: impl FnOnce() -> bool) -> bool {
-        match strand.state().hold() {
+    fn drop(&mut self) {
+        self.worker.keep(self.strand);
+    }
+}
+
+impl Worker {
+    /// Takes the turn of `strand`, and gives back so many handles of the caller's. `settled` says
+    /// whether somebody else who fills the strand is done. None: nothing was done.
+    #[inline]
+    pub(crate) fn hold(
+        &self,
+        strand: StrandRef,
+        handles: u64,
+        settled: impl FnOnce() -> bool,
+    ) -> Option<Taken<'_>> {
+        match strand.state().hold(handles) {
             Hold::Held => {}
-            Hold::Filled if settled() => {}
+            Hold::Filled if settled() => {
+                for _ in 0..handles {
+                    let last = strand.state().release();
+                    debug_assert!(!last, "its turn is ours");
+                }
+            }
             Hold::Filled => {
                 self.rest(strand, strand.state().give_back());
-                return false;
+                return None;
             }
-            Hold::Refused => return false,
+            Hold::Refused => return None,
         }
+        Some(Taken { worker: self, strand })
+    }
+
+    /// Holds a strand until the current turn has ended. One that was held before goes into line.
+    #[inline]
+    fn keep(&self, strand: StrandRef) {
         self.slot().counters.hand_offs.add(1);
         if self.shared.recorder.is_on() {
             self.record(EventKind::HandOff, Some(strand.header().id));
@@ -37,7 +68,6 @@ impl Worker {
         if let Some(earlier) = self.held.replace(Some(strand)) {
             self.let_go(earlier);
         }
-        true
     }
 
     /// Whether this turn has claimed the strand, and no time has passed in it that a simulation would

@@ -82,6 +82,8 @@ pub(crate) struct Worker {
     countdown: Cell<u32>,
     /// How often it has.
     looks: Cell<u32>,
+    /// Its own oldest entry comes half-way to the next time.
+    owes_oldest: Cell<bool>,
     /// Operations spent in this window.
     pub(crate) spent: Cell<u64>,
     /// Virtual time used by this turn, and by this window: only in simulations.
@@ -196,6 +198,7 @@ impl Worker {
             kept: Cell::new(None),
             countdown: Cell::new(next::GLOBAL_EVERY),
             looks: Cell::new(0),
+            owes_oldest: Cell::new(false),
             spent: Cell::new(0),
             turn_nanos: Cell::new(0),
             window_nanos: Cell::new(0),

@@ -6,9 +6,9 @@
 //!
 //! What keeps that fair: once the window's quantum is spent, the worker's own entries join the
 //! line and it serves the head of the line. And every so many turns, also within a quantum, it
-//! looks at the global queue first, and now and then at its own oldest entry instead. That one is
-//! seldom: what lies at the far end is the root of most work, and each that begins before those
-//! above it have ended keeps all it makes in memory.
+//! looks at the global queue first, and half-way to the next look at its own oldest entry. That one
+//! is seldom while nobody waits elsewhere: what lies at the far end is the root of most work, and
+//! each that begins before those above it have ended keeps all it makes in memory.
 //!
 //! The line is the global queue and the worker's own back line, where those wait who have yielded
 //! here. An entry of the back line knows who had arrived at the global queue before it, so the two
@@ -43,7 +43,9 @@ use crate::{
 
 /// The worker looks at the global queue first every so many turns.
 pub(super) const GLOBAL_EVERY: u32 = if cfg!(any(loom, shuttle)) { 5 } else { 61 };
-/// And every so many of these times at its own oldest entry.
+/// And so many turns after that, sometimes, at its own oldest entry.
+const OLDEST_AT: u32 = GLOBAL_EVERY / 2;
+/// While nobody waits elsewhere, after one of so many looks.
 const OLDEST_EVERY: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 /// Those who have used up a quantum wait while others are served for so many quanta.
@@ -93,23 +95,31 @@ impl Worker {
         if self.slot().expired.load(Relaxed) {
             return self.next_in_fairness();
         }
-        let countdown = self.countdown.get();
-        self.countdown.set(countdown.checked_sub(1).unwrap_or(GLOBAL_EVERY));
-        let old = if countdown == 0 { self.one_of_the_old() } else { None };
+        let old = match self.countdown.get() {
+            0 => self.one_of_the_old(),
+            countdown => {
+                self.countdown.set(countdown - 1);
+                None
+            }
+        };
         old.or_else(|| self.pop_newest()).or_else(|| self.next_in_line())
     }
 
-    /// Who comes before our newest entry every so many turns.
+    /// Who comes before our newest entry every so many turns: the head of the line, and half-way to
+    /// the next look our own oldest entry, if it is time for that one. That is now and then; and
+    /// whenever somebody came from elsewhere, since he opened a window: if that goes on, no quantum is
+    /// ever spent, and what lies below others never joins the line.
     fn one_of_the_old(&self) -> Option<Entry> {
+        if self.owes_oldest.replace(false) {
+            self.countdown.set(GLOBAL_EVERY - 1 - OLDEST_AT);
+            return self.opened_window(self.oldest());
+        }
+        let head = self.head_of_spent().or_else(|| self.opened_window(self.head_of_line()));
         let looks = self.looks.get();
         self.looks.set(looks.wrapping_add(1));
-        self.head_of_spent().or_else(|| {
-            let old = match looks % OLDEST_EVERY {
-                0 => self.oldest().or_else(|| self.head_of_line()),
-                _ => self.head_of_line(),
-            };
-            self.opened_window(old)
-        })
+        self.owes_oldest.set(head.is_some() || looks.is_multiple_of(OLDEST_EVERY));
+        self.countdown.set(if self.owes_oldest.get() { OLDEST_AT } else { GLOBAL_EVERY });
+        head
     }
 
     pub(super) fn next_in_order(&self) -> Option<Entry> {
@@ -225,6 +235,8 @@ impl Worker {
         // Turns count here too: shares may be much smaller than a quantum.
         let countdown = self.countdown.get();
         self.countdown.set(countdown.checked_sub(1).unwrap_or(GLOBAL_EVERY));
+        // Its own oldest has joined the line.
+        self.owes_oldest.set(false);
         let owes = countdown == 0 || self.owes_spent();
         if owes { spent().or_else(others) } else { others().or_else(spent) }
     }

@@ -313,7 +313,9 @@ impl Worker {
             // Those who waited before it was preempted are served before it comes again.
             self.join_the_line();
         }
-        if let Queue::Feedback(levels) = self.inbox().unwrap_or(&self.shared.queues.global) {
+        if !self.stealing
+            && let Queue::Feedback(levels) = self.inbox().unwrap_or(&self.shared.queues.global)
+        {
             match (after, self.slot().expired.load(Relaxed)) {
                 (After::Yield, true) => levels.sink(strand),
                 (After::Pause, false) => levels.rise(strand),
