@@ -35,7 +35,7 @@ use crate::disk::Disk;
 pub struct Options {
     /// How much of the tables is kept in memory.
     pub cache_bytes: usize,
-    /// How much a log grows by when it has to.
+    /// How much a log grows by when it has to. So much is written then, as zeros.
     pub log_step_bytes: u64,
     /// A number that strangers do not know; used when a store is made. Without it, someone who
     /// sends bytes that look like records could have them read as such after a crash.
@@ -49,7 +49,7 @@ impl Default for Options {
     fn default() -> Options {
         // The standard library draws the keys of its maps from the system's randomness.
         let salt = RandomState::new().hash_one(0);
-        Options { cache_bytes: 256 << 20, log_step_bytes: 4 << 20, salt, cut_damaged: false }
+        Options { cache_bytes: 256 << 20, log_step_bytes: 256 << 10, salt, cut_damaged: false }
     }
 }
 

@@ -6,8 +6,8 @@
 //!                                     ^ written
 //! ```
 //!
-//! Epoch `e` is in the file `log-(e mod 2)`, from 1 on. A file is used again, not cut: its blocks are there
-//! already, so that a sync has only data to write.
+//! Epoch `e` is in the file `log-(e mod 2)`, from 1 on. A file is used again, not cut, and where it has to
+//! grow zeros are written ahead: its blocks are there already, so that a sync has only data to write.
 //!
 //! 1. What was appended and synced is read again, since nothing is ever written over it before its
 //!    epoch was folded.
@@ -262,7 +262,7 @@ impl Log {
             let at = self.current.end + buffer.len() as u64;
             self.checksum.encode(at, record, &mut buffer);
         }
-        let written = self.write(&buffer);
+        let written = self.write(&mut buffer);
         buffer.shrink_to(BUFFER_KEPT);
         self.buffer = buffer;
         written?;
@@ -270,14 +270,17 @@ impl Log {
         if sync { self.sync() } else { Ok(()) }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+    /// Writes `bytes` behind what is there. Where the file has to grow they get zeros behind them.
+    fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         let Span { epoch, end } = self.current;
         let after = end + bytes.len() as u64;
-        let file = &self.files[index(epoch)];
         let grown = after.next_multiple_of(self.step);
         let must_grow = after > self.allocated;
-        let grow = || if must_grow { file.set_len(grown) } else { Ok(()) };
-        if let Err(error) = grow().and_then(|()| file.write_at(end, bytes)) {
+        if must_grow {
+            // Not by its length alone: then each sync would have blocks to find and to note.
+            bytes.resize((grown - end) as usize, 0);
+        }
+        if let Err(error) = self.files[index(epoch)].write_at(end, bytes) {
             self.failed = true;
             return Err(StoreError::io("appending to the log", self.path(epoch), &error));
         }

@@ -89,6 +89,24 @@ fn an_append_is_one_write_and_one_sync() {
 }
 
 #[test]
+fn a_log_grows_within_the_write_by_zeros_that_its_sync_brings_to_disk() {
+    let disk = SimDisk::new(1);
+    let mut log = open(&disk, 0);
+    let before = disk.changes();
+    log.append(&[b"grows"], true).expect("the disk is healthy");
+    assert_eq!(disk.changes() - before, 2, "a write and a sync");
+    let crashed = disk.crash(Unsynced::Lost);
+    let bytes = crashed.read("log-1").expect("it is there");
+    assert_eq!(bytes.len() as u64, (FIRST + 1).next_multiple_of(2_000));
+    let end = FIRST as usize + HEAD_LEN + b"grows".len();
+    assert!(bytes[end..].iter().all(|byte| *byte == 0));
+    assert_eq!(records(&open(&crashed, 0)), [b"grows"]);
+    // What fits is written over the zeros.
+    log.append(&[b"fits"], true).expect("the disk is healthy");
+    assert_eq!(disk.read("log-1").expect("it is there").len(), bytes.len());
+}
+
+#[test]
 fn a_failed_write_keeps_what_was_acknowledged_without_a_sync() {
     let disk = SimDisk::new(1);
     let mut log = open(&disk, 0);
