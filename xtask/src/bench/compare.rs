@@ -3,7 +3,10 @@
 //! A change counts where ours has moved by more than the rounds of both runs are spread, and its
 //! ratio to the best peer has moved as well: a machine that is slower today is slower for everyone.
 
-use super::stored::{Document, Run, Stored};
+use super::{
+    document::{Document, Run},
+    stored::Stored,
+};
 
 /// A smaller change is noise, whatever the spread says: of a clock, and of counted instructions.
 const NOISE_MIN: f64 = 0.05;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{areas::Area, exchange, programs::Programs, stored::Run};
+use super::{areas::Area, document::Run, exchange, programs::Programs};
 use crate::shell;
 
 /// Busy with something else: from this share of all cores on, numbers are doubtful.

@@ -9,6 +9,7 @@ pub(crate) mod callgrind;
 mod chart;
 mod compare;
 mod derived;
+mod document;
 mod enough;
 mod exchange;
 mod foreign;
@@ -30,12 +31,13 @@ use anyhow::{Result, bail, ensure};
 
 use self::{
     areas::Area,
+    document::{Document, Run},
     measure::Watch,
     options::{Options, usage},
     plan::{Plan, Speed},
     programs::{Programs, Setting},
     row::Row,
-    stored::{Document, Run, Stored},
+    stored::Stored,
 };
 
 /// What `all --quick` may take, without building: all areas together stay below five minutes.
@@ -92,7 +94,7 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
         table::print_derived(document.rows.iter().filter(|row| row.area == area.name));
         // At once: whoever stops a long run keeps the areas that are done.
         if let Some(file) = &options.json {
-            document.write(file)?;
+            document.write_list(file)?;
         }
         if options.reports() {
             report::write(vec![document.clone()])?;

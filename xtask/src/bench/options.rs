@@ -11,7 +11,8 @@ const OPTIONS: &str = "\
   report           tables and charts from stored results: report FILE...
 
 Options:
-  --json <FILE>    write the results, with date, machine, commit and versions
+  --json <FILE>    write the results as a list of rows, each with its run: date, machine, commit,
+                   versions
   --compare <FILE> say what got better or worse than in these results, beyond the noise; what is
                    worse makes the exit code 1
   --report         write the tables of docs/performance.md and the charts in docs/charts anew

@@ -1,53 +1,14 @@
-//! In what form are results kept, for other programs, for comparisons and for the report?
-//!
-//! A file has what is known of the run, and a list of rows. Files of earlier versions are the list
-//! alone.
+//! In what form is a row kept, for other programs, for comparisons and for the report?
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    areas, derived,
+    areas,
     plan::{Better, Target},
     row::{Row, Series},
 };
-
-/// Stands for all areas of a run.
-const EVERY_AREA: &str = "";
-
-/// What a run found.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Document {
-    pub(super) run: Run,
-    pub(super) rows: Vec<Stored>,
-}
-
-/// When, where and how it was measured. Fields that an old file lacks are empty.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Run {
-    pub(super) date: String,
-    pub(super) commit: String,
-    pub(super) command: String,
-    /// Small runs, to see where one stands: not for the record.
-    pub(super) quick: bool,
-    pub(super) cores: usize,
-    pub(super) machine: String,
-    pub(super) system: String,
-    pub(super) compiler: String,
-    /// By area: what says that the machine was not quiet. Under [`EVERY_AREA`] of files that do not
-    /// know of which.
-    #[serde(deserialize_with = "by_area")]
-    pub(super) disturbed: BTreeMap<String, Vec<String>>,
-    /// By area: nanoseconds that a cache line takes to the other core and back, before and after.
-    pub(super) exchange: BTreeMap<String, Vec<f64>>,
-    /// By area.
-    pub(super) versions: BTreeMap<String, Vec<String>>,
-    /// By area: what could not be had, and what was left out.
-    pub(super) notes: BTreeMap<String, Vec<String>>,
-}
 
 /// A row of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -94,64 +55,6 @@ pub(super) struct Aim {
 pub(super) struct Beside {
     name: String,
     max: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum File {
-    Whole(Box<Document>),
-    Rows(Vec<Stored>),
-}
-
-impl Document {
-    pub(super) fn read(file: &Path) -> Result<Document> {
-        let named = || format!("could not read {}", file.display());
-        let text = fs::read_to_string(file).with_context(named)?;
-        let mut document = match serde_json::from_str(&text).with_context(named)? {
-            File::Whole(document) => *document,
-            File::Rows(rows) => Document { run: Run::default(), rows },
-        };
-        // A file may be older than they are.
-        derived::complete(&mut document.rows);
-        Ok(document)
-    }
-
-    pub(super) fn write(&self, file: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        fs::write(file, text).with_context(|| format!("could not write {}", file.display()))
-    }
-}
-
-/// Files of earlier versions have one list for all areas.
-fn by_area<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Shape {
-        ByArea(BTreeMap<String, Vec<String>>),
-        Every(Vec<String>),
-    }
-    Ok(match Shape::deserialize(from)? {
-        Shape::ByArea(lists) => lists,
-        Shape::Every(list) if list.is_empty() => BTreeMap::new(),
-        Shape::Every(list) => BTreeMap::from([(EVERY_AREA.to_owned(), list)]),
-    })
-}
-
-impl Run {
-    /// Leaves what is known of one area.
-    pub(super) fn of_area(mut self, area: &str) -> Run {
-        self.disturbed.retain(|of, _| of == area || of == EVERY_AREA);
-        self.versions.retain(|of, _| of == area);
-        self.exchange.retain(|of, _| of == area);
-        self.notes.retain(|of, _| of == area);
-        self
-    }
-
-    /// What says that the machine was not quiet while an area was measured.
-    pub(super) fn disturbed_in(&self, area: &str) -> Vec<&str> {
-        let lists = [EVERY_AREA, area].into_iter().filter_map(|of| self.disturbed.get(of));
-        lists.flatten().map(String::as_str).collect()
-    }
 }
 
 impl Stored {
@@ -290,50 +193,6 @@ pub(super) fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_of_an_earlier_version_is_a_list() {
-        let text = r#"[{"area":"process","workload":"fan_in","ours":30.5,"peers":null,
-            "target":{"max":null,"ratio":1.0,"against":[]},"allocator":"mimalloc","workers":2}]"#;
-        let File::Rows(rows) = serde_json::from_str(text).unwrap() else { panic!("a list") };
-        assert_eq!((rows[0].ours, rows[0].target.ratio), (Some(30.5), Some(1.0)));
-        // What the file does not say, the plan does.
-        assert!(rows[0].larger_is_better());
-        assert!(!Stored { workload: "spawn".to_owned(), ..rows[0].clone() }.larger_is_better());
-    }
-
-    #[test]
-    fn what_disturbed_an_area_is_no_other_area_s() {
-        let run: Run = serde_json::from_str(
-            r#"{"disturbed":{"kernel":["after kernel: 9 % busy"]},"notes":{"job":["x"]}}"#,
-        )
-        .unwrap();
-        assert_eq!(run.disturbed_in("kernel"), ["after kernel: 9 % busy"]);
-        assert!(run.disturbed_in("job").is_empty());
-        let job = run.of_area("job");
-        assert!(job.disturbed.is_empty() && job.notes["job"] == ["x"]);
-    }
-
-    #[test]
-    fn a_list_of_an_earlier_version_is_about_every_area() {
-        let run: Run = serde_json::from_str(r#"{"disturbed":["before: 9 % busy"]}"#).unwrap();
-        assert_eq!(run.clone().of_area("job").disturbed_in("job"), ["before: 9 % busy"]);
-        let text = serde_json::to_string(&run).unwrap();
-        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
-        let quiet: Run = serde_json::from_str(r#"{"disturbed":[]}"#).unwrap();
-        assert_eq!(quiet, serde_json::from_str("{}").unwrap());
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let file = std::env::temp_dir().join(format!("xtask-stored-{}.json", std::process::id()));
-        let row = Stored { workload: "spawn".to_owned(), ours: Some(1.5), ..Stored::default() };
-        let run = Run { cores: 2, quick: true, ..Run::default() };
-        Document { run: run.clone(), rows: vec![row.clone()] }.write(&file).unwrap();
-        let read = Document::read(&file).unwrap();
-        fs::remove_file(file).unwrap();
-        assert_eq!((read.run, read.rows), (run, vec![row]));
-    }
 
     #[test]
     fn the_allocator_is_named_where_there_are_two() {

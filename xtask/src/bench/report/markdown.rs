@@ -3,11 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::reasons::Reasons;
-use crate::bench::{
-    exchange,
-    stored::{Run, Stored},
-    table::number,
-};
+use crate::bench::{document::Run, exchange, stored::Stored, table::number};
 
 /// So many peers stand in a table; the chart has all.
 const PEERS_SHOWN: usize = 3;

@@ -18,11 +18,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{
-    areas, chart,
-    options::less_than_whole,
-    stored::{Document, Stored},
-};
+use super::{areas, chart, document::Document, options::less_than_whole, stored::Stored};
 use crate::shell;
 use reasons::Reasons;
 

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::bench::stored::{Run, Stored};
+use crate::bench::{document::Run, stored::Stored};
 
 /// By area, then by row: `submit_4`, or `submit_4 (mimalloc)` where there are two.
 #[derive(Debug, Default)]

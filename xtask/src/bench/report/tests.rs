@@ -3,7 +3,7 @@
 use roxmltree::Document as Xml;
 
 use super::*;
-use crate::bench::stored::{Aim, Run};
+use crate::bench::{document::Run, stored::Aim};
 
 fn row(workload: &str, ours: f64, peers: &[(&str, f64)]) -> Stored {
     let best = peers.iter().min_by(|one, other| one.1.total_cmp(&other.1));
