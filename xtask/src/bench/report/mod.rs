@@ -22,6 +22,12 @@ use super::{areas, chart, document::Document, options::less_than_whole, stored::
 use crate::shell;
 use reasons::Reasons;
 
+/// Below `docs`.
+const PAGE: &str = "performance.md";
+const OVERVIEW: &str = "charts/overview.svg";
+/// Of the policies, which no area measures.
+const POLICIES_CHART: &str = "charts/policies-workers.svg";
+
 /// A workload of the policy laboratory that needs many workers: on few, jobs wait.
 const POLICIES: &str =
     "--workload bursty --workers 4,16,64,256,1024 --jobs 5000 --load 64 --balancer none";
@@ -61,7 +67,7 @@ pub(super) fn draw_policies() -> Result<()> {
     let mut command =
         shell::cargo(["run", "--release", "--quiet", "--package", "shiftwork-cli", "--"]);
     command.arg("policies").args(POLICIES.split(' '));
-    command.arg("--svg").arg(shell::root().join("docs/charts/policies-workers.svg"));
+    command.arg("--svg").arg(shell::root().join("docs").join(POLICIES_CHART));
     shell::run(command)
 }
 
@@ -96,28 +102,14 @@ fn kept(docs: &Path) -> Result<Vec<(&'static str, Document)>> {
 }
 
 fn write_in(docs: &Path, areas: &[(&'static str, Document)]) -> Result<()> {
-    let put = |file: PathBuf, text: String| {
-        fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))
-    };
     let charts = docs.join("charts");
     fs::create_dir_all(&charts).with_context(|| format!("could not make {}", charts.display()))?;
     let reasons = Reasons::read(&docs.join("performance/reasons.toml"))?;
-    let page = docs.join("performance.md");
-    let mut text = fs::read_to_string(&page).context("could not read docs/performance.md")?;
-    for (area, Document { run, rows }) in areas {
-        let families = chart::families(rows);
-        for (name, family) in &families {
-            put(charts.join(format!("{area}-{name}.svg")), family.draw(name))?;
-        }
-        let about = format!("{} {}, {} cores, {}", run.date, run.commit, run.cores, run.machine);
-        put(charts.join(format!("{area}.svg")), bars::draw(area, &about, rows))?;
-        let curves: Vec<String> = families.into_keys().collect();
-        let section = markdown::section(area, run, rows, &reasons, &curves);
-        text = markdown::replace(&text, area, &section)?;
+    for (file, text) in drawn(docs, areas, &reasons)? {
+        let file = docs.join(file);
+        fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))?;
     }
-    let rows: Vec<Stored> = areas.iter().flat_map(|(_, document)| document.rows.clone()).collect();
-    put(charts.join("overview.svg"), overview::draw(&rows))?;
-    put(page, text)?;
+    let rows = rows(areas);
     println!("wrote docs/performance.md and docs/charts: {} rows", rows.len());
     let (missing, needless) = (reasons.missing(&rows), reasons.needless(&rows));
     missing.iter().for_each(|row| println!("no reason yet: {row}"));
@@ -129,5 +121,36 @@ fn write_in(docs: &Path, areas: &[(&'static str, Document)]) -> Result<()> {
     Ok(())
 }
 
+fn rows(areas: &[(&'static str, Document)]) -> Vec<Stored> {
+    areas.iter().flat_map(|(_, document)| document.rows.clone()).collect()
+}
+
+/// The page, with what was written by hand in it, and the charts: where below `docs`, and what.
+fn drawn(
+    docs: &Path,
+    areas: &[(&'static str, Document)],
+    reasons: &Reasons,
+) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    let page = fs::read_to_string(docs.join(PAGE));
+    let mut page = page.with_context(|| format!("could not read docs/{PAGE}"))?;
+    for (area, Document { run, rows }) in areas {
+        let families = chart::families(rows);
+        for (name, family) in &families {
+            files.insert(format!("charts/{area}-{name}.svg"), family.draw(name));
+        }
+        let about = format!("{} {}, {} cores, {}", run.date, run.commit, run.cores, run.machine);
+        files.insert(format!("charts/{area}.svg"), bars::draw(area, &about, rows));
+        let curves: Vec<String> = families.into_keys().collect();
+        let section = markdown::section(area, run, rows, reasons, &curves);
+        page = markdown::replace(&page, area, &section)?;
+    }
+    files.insert(OVERVIEW.to_owned(), overview::draw(&rows(areas)));
+    files.insert(PAGE.to_owned(), page);
+    Ok(files)
+}
+
+#[cfg(test)]
+mod committed;
 #[cfg(test)]
 mod tests;

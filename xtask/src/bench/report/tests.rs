@@ -198,23 +198,3 @@ fn a_report_is_made_from_what_was_kept() {
     assert!(error.to_string().contains("moon"), "{error}");
     fs::remove_dir_all(docs).unwrap();
 }
-
-#[test]
-fn what_is_kept_in_the_repository_can_be_drawn_anew() {
-    let (docs, copy) = (shell::root().join("docs"), std::env::temp_dir());
-    let copy = copy.join(format!("xtask-report-anew-{}", std::process::id()));
-    fs::create_dir_all(copy.join("performance")).unwrap();
-    for file in ["performance.md", "performance/reasons.toml"] {
-        fs::copy(docs.join(file), copy.join(file)).unwrap();
-    }
-    let areas = kept(&docs).unwrap();
-    write_in(&copy, &areas).unwrap();
-    let page = fs::read_to_string(copy.join("performance.md")).unwrap();
-    for (area, document) in areas {
-        let row = |name: &str| document.rows.iter().find(|row| row.workload == name);
-        assert!(copy.join(format!("charts/{area}.svg")).is_file(), "{area}");
-        assert_eq!(row("accounts_100").is_some(), row("accounts_flat").is_some(), "{area}");
-    }
-    assert!(page.contains("| accounts_flat | of the throughput |"), "{page}");
-    fs::remove_dir_all(copy).unwrap();
-}
