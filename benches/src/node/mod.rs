@@ -72,6 +72,7 @@ impl Workload {
             "transfer_1_batch" => send(Kind::Transfer, 1, true, 10_000),
             "token_1_batch" => send(Kind::Token, 1, true, 10_000),
             "transfer_64_single" => send(Kind::Transfer, 64, false, 10_000),
+            "token_64_single" => send(Kind::Token, 64, false, 10_000),
             "transfer_64_batch" => send(Kind::Transfer, 64, true, 10_000),
             "token_64_batch" => send(Kind::Token, 64, true, 10_000),
             "accounts_100" => send(Kind::Transfer, 1, true, 100),

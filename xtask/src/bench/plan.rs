@@ -77,15 +77,45 @@ pub(super) struct Target {
     pub(super) ratio: Option<f64>,
     /// The peers that the ratio is about. Empty: all.
     pub(super) against: &'static [&'static str],
+    /// Ahead of all peers as well, where the ratio is about some.
+    pub(super) ahead: bool,
     /// How many times the floor: at most, or where larger values are better at least.
     pub(super) of_floor: Option<f64>,
     /// A number beside the value, and its largest.
     pub(super) beside: Option<(&'static str, f64)>,
 }
 
-pub(super) const NONE: Target =
-    Target { max: None, min: None, ratio: None, against: &[], of_floor: None, beside: None };
+pub(super) const NONE: Target = Target {
+    max: None,
+    min: None,
+    ratio: None,
+    against: &[],
+    ahead: false,
+    of_floor: None,
+    beside: None,
+};
 pub(super) const AHEAD: Target = Target { ratio: Some(1.0), ..NONE };
+
+/// A number beside the values of some rows that is aimed at itself, so that it has rows of its own.
+#[derive(Debug)]
+pub(super) struct Number {
+    /// What the measuring programs call it.
+    pub(super) name: &'static str,
+    /// The rows that it stands beside.
+    pub(super) of: &'static [&'static str],
+    /// What is put behind their names.
+    pub(super) ending: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) better: Better,
+    pub(super) target: Target,
+}
+
+impl Number {
+    /// The name of its row for one of those.
+    pub(super) fn row(&self, of: &str) -> String {
+        format!("{of}{}", self.ending)
+    }
+}
 
 /// How a plan's value is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,11 @@ pub(super) struct Series {
 }
 
 impl Series {
+    /// Of which no more is known than this.
+    pub(super) fn of(value: f64) -> Series {
+        Series { values: vec![value], ..Series::default() }
+    }
+
     pub(super) fn add(&mut self, value: f64) {
         self.values.push(value);
     }
@@ -117,26 +122,33 @@ impl Row {
         others
     }
 
-    /// Above 1 when ours is better than the best peer.
+    /// Above 1 when ours is better than the best peer. None of what is not above 0: a difference
+    /// of two times may be.
     pub(super) fn ratio(&self) -> Option<f64> {
-        self.ratio_to(&[])
-    }
-
-    fn ratio_to(&self, names: &[&str]) -> Option<f64> {
-        let (ours, (_, best)) = (self.ours.value()?, self.best_of(names)?);
-        Some(match self.better {
+        let (ours, (_, best)) = (self.ours.value()?, self.best_peer()?);
+        (ours > 0.0 && best > 0.0).then(|| match self.better {
             Better::Smaller => best / ours,
             Better::Larger => ours / best,
+        })
+    }
+
+    /// Is ours so many times better than the best of these?
+    fn is_better(&self, times: f64, names: &[&str]) -> Option<bool> {
+        let (ours, (_, best)) = (self.ours.value()?, self.best_of(names)?);
+        Some(match self.better {
+            Better::Smaller => ours * times <= best,
+            Better::Larger => ours >= best * times,
         })
     }
 
     /// Is everything aimed at reached? None where nothing is, or nobody to compare with.
     pub(super) fn met(&self) -> Option<bool> {
         let ours = self.ours.value()?;
-        let Target { max, min, ratio, against, of_floor, beside } = self.target;
+        let Target { max, min, ratio, against, ahead, of_floor, beside } = self.target;
         let max = max.map(|max| ours <= max);
         let min = min.map(|min| ours >= min);
-        let ratio = ratio.and_then(|ratio| Some(self.ratio_to(against)? >= ratio));
+        let ratio = ratio.and_then(|times| self.is_better(times, against));
+        let ahead = ahead.then(|| self.is_better(1.0, &[])).flatten();
         let of_floor = of_floor.and_then(|times| {
             let bound = times * self.floor?;
             Some(match self.better {
@@ -145,7 +157,7 @@ impl Row {
             })
         });
         let beside = beside.and_then(|(name, max)| Some(*self.ours.beside().get(name)? <= max));
-        [max, min, ratio, of_floor, beside].into_iter().flatten().reduce(|a, b| a && b)
+        [max, min, ratio, ahead, of_floor, beside].into_iter().flatten().reduce(|a, b| a && b)
     }
 }
 
@@ -164,14 +176,10 @@ mod tests {
     use super::*;
     use crate::bench::plan::{AHEAD, NONE};
 
-    fn series(value: f64) -> Series {
-        Series { values: vec![value], ..Series::default() }
-    }
-
     fn row(better: Better, ours: Series, target: Target) -> Row {
         let mut starved = Series::default();
         starved.fail("starved".to_owned());
-        let peers = [("slow", series(100.0)), ("fast", series(10.0)), ("hungry", starved)];
+        let peers = [("slow", Series::of(100.0)), ("fast", Series::of(10.0)), ("hungry", starved)];
         Row {
             name: "spawn".to_owned(),
             unit: "ns/process".to_owned(),
@@ -181,7 +189,9 @@ mod tests {
             better,
             ours,
             peers: peers.map(|(name, series)| (name.to_owned(), series)).into(),
-            information: [("native", series(1.0))].map(|(name, it)| (name.to_owned(), it)).into(),
+            information: [("native", Series::of(1.0))]
+                .map(|(name, it)| (name.to_owned(), it))
+                .into(),
             floor: Some(4.0),
             target,
         }
@@ -189,30 +199,39 @@ mod tests {
 
     #[test]
     fn a_ratio_above_one_means_ours_is_better() {
-        let cost = row(Better::Smaller, series(5.0), AHEAD);
+        let cost = row(Better::Smaller, Series::of(5.0), AHEAD);
         assert_eq!((cost.best_peer(), cost.ratio()), (Some(("fast", 10.0)), Some(2.0)));
-        let rate = row(Better::Larger, series(50.0), AHEAD);
+        let rate = row(Better::Larger, Series::of(50.0), AHEAD);
         assert_eq!((rate.best_peer(), rate.ratio()), (Some(("slow", 100.0)), Some(0.5)));
         assert_eq!((cost.met(), rate.met()), (Some(true), Some(false)));
     }
 
     #[test]
+    fn ahead_of_all_is_more_than_ahead_of_some() {
+        let some = Target { against: &["slow"], ..AHEAD };
+        assert_eq!(row(Better::Smaller, Series::of(20.0), some).met(), Some(true));
+        let all = Target { ahead: true, ..some };
+        assert_eq!(row(Better::Smaller, Series::of(20.0), all).met(), Some(false));
+        assert_eq!(row(Better::Smaller, Series::of(10.0), all).met(), Some(true));
+    }
+
+    #[test]
     fn a_floor_under_a_rate_is_a_target_too() {
         let target = Target { min: Some(300.0), ..AHEAD };
-        assert_eq!(row(Better::Larger, series(200.0), target).met(), Some(false));
-        assert_eq!(row(Better::Larger, series(300.0), target).met(), Some(true));
+        assert_eq!(row(Better::Larger, Series::of(200.0), target).met(), Some(false));
+        assert_eq!(row(Better::Larger, Series::of(300.0), target).met(), Some(true));
     }
 
     #[test]
     fn so_many_times_the_floor_is_a_target_too() {
         let target = Target { of_floor: Some(1.1), ..NONE };
-        assert_eq!(row(Better::Smaller, series(4.3), target).met(), Some(true));
-        assert_eq!(row(Better::Smaller, series(4.5), target).met(), Some(false));
+        assert_eq!(row(Better::Smaller, Series::of(4.3), target).met(), Some(true));
+        assert_eq!(row(Better::Smaller, Series::of(4.5), target).met(), Some(false));
     }
 
     #[test]
     fn who_is_there_for_information_enters_no_ratio() {
-        let row = row(Better::Smaller, series(5.0), AHEAD);
+        let row = row(Better::Smaller, Series::of(5.0), AHEAD);
         assert!(row.information["native"].value() < row.ours.value());
         assert_eq!((row.best_peer(), row.met()), (Some(("fast", 10.0)), Some(true)));
     }
@@ -226,7 +245,7 @@ mod tests {
 
     #[test]
     fn who_failed_comes_last_and_says_why() {
-        let row = row(Better::Larger, series(1.0), AHEAD);
+        let row = row(Better::Larger, Series::of(1.0), AHEAD);
         let names: Vec<&str> = row.others_in_order().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["slow", "fast", "native", "hungry"]);
         assert_eq!(row.peers["hungry"].failure(), Some("starved"));

@@ -46,6 +46,7 @@ pub(super) struct Aim {
     pub(super) min: Option<f64>,
     pub(super) ratio: Option<f64>,
     pub(super) against: Vec<String>,
+    pub(super) ahead: bool,
     pub(super) of_floor: Option<f64>,
     pub(super) beside: Option<Beside>,
 }
@@ -148,12 +149,13 @@ impl Stored {
 
 impl Aim {
     fn of(target: &Target) -> Aim {
-        let Target { max, min, ratio, against, of_floor, beside } = *target;
+        let Target { max, min, ratio, against, ahead, of_floor, beside } = *target;
         Aim {
             max,
             min,
             ratio,
             against: against.iter().map(|name| (*name).to_owned()).collect(),
+            ahead,
             of_floor,
             beside: beside.map(|(name, max)| Beside { name: name.to_owned(), max }),
         }
@@ -175,6 +177,7 @@ impl Aim {
                 format!("{} times {best}", number(ratio))
             }
         }));
+        parts.extend(self.ahead.then(|| "ahead of the best peer".to_owned()));
         parts.extend(self.of_floor.map(|times| format!("{} times the floor", number(times))));
         parts.extend(self.beside.as_ref().map(|it| format!("{} at most {}", it.name, it.max)));
         parts.join(", ")

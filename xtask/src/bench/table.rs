@@ -1,7 +1,7 @@
 //! How does a reader see at a glance where we stand?
 
 use super::{
-    derived,
+    derived::is_derived,
     plan::{Allocator, Target},
     row::{Row, Series},
     stored::Stored,
@@ -30,11 +30,14 @@ pub(super) fn print(rows: &[Row]) {
 
 /// Prints what was computed from other rows.
 pub(super) fn print_derived<'a>(rows: impl Iterator<Item = &'a Stored>) {
-    for row in rows.filter(|row| row.workload == derived::FLAT) {
+    for row in rows.filter(|row| is_derived(row)) {
         let value = row.ours.map_or_else(|| "-".to_owned(), number);
+        let best = row.peers_in_order().into_iter().next();
+        let best = best.map(|(name, value)| format!(", {name} {}", number(value)));
+        let best = best.unwrap_or_default();
         let met = if row.met == Some(true) { "yes" } else { "NO" };
         let target = row.target.words(number);
-        println!("{}: {value} {} (target: {target}; met: {met})\n", row.workload, row.unit);
+        println!("{}: {value} {}{best} (target: {target}; met: {met})", row.workload, row.unit);
     }
 }
 
@@ -65,6 +68,7 @@ fn target(target: &Target) -> String {
     parts.extend(target.max.map(|max| format!("<= {}", number(max))));
     parts.extend(target.min.map(|min| format!(">= {}", number(min))));
     parts.extend(target.ratio.map(|ratio| format!("x{}", number(ratio))));
+    parts.extend(target.ahead.then(|| "x1".to_owned()));
     parts.extend(target.of_floor.map(|times| format!("floor x{}", number(times))));
     parts.extend(target.beside.map(|(name, max)| format!("{name} <= {max}")));
     parts.join(", ")

@@ -30,6 +30,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(30),
     prepare: None,
     plans: PLANS,
+    numbers: &[],
     glance: &["submit_1", "spawn_tree", "yield_1000", "wake_delay"],
 };
 

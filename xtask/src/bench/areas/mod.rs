@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{foreign::Foreign, nodes::Prepared, plan::Plan};
+use super::{
+    foreign::Foreign,
+    nodes::Prepared,
+    plan::{Number, Plan},
+};
 
 mod job;
 mod kernel;
@@ -47,6 +51,8 @@ pub(super) struct Area {
     /// What must be there beside the measuring programs: whether peers are wanted is said.
     pub(super) prepare: Option<fn(with_peers: bool) -> Result<Prepared>>,
     pub(super) plans: &'static [Plan],
+    /// What of the numbers beside values is aimed at.
+    pub(super) numbers: &'static [Number],
     /// The workloads that say most, the first ones first: what `bench all --quick` runs.
     pub(super) glance: &'static [&'static str],
 }
@@ -88,6 +94,9 @@ mod tests {
                 area.plans.iter().flat_map(|plan| plan.results).copied().collect();
             let names: BTreeSet<&str> = rows.iter().copied().collect();
             assert_eq!(names.len(), rows.len(), "{}: {rows:?}", area.name);
+            for of in area.numbers.iter().flat_map(|number| number.of) {
+                assert!(names.contains(of), "{}: {of}", area.name);
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(60),
     prepare: None,
     plans: PLANS,
+    numbers: &[],
     glance: &["ping_pong", "spawn", "fan_in", "ring_1"],
 };
 

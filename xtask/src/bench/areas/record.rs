@@ -17,6 +17,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(120),
     prepare: None,
     plans: PLANS,
+    numbers: &[],
     glance: &["messages_1us", "transfers"],
 };
 

@@ -16,6 +16,7 @@ pub(super) const AREA: Area = Area {
     limit: Duration::from_secs(300),
     prepare: None,
     plans: PLANS,
+    numbers: &[],
     glance: &["token_1_none", "transfer_64_sync", "latency_1", "reads"],
 };
 

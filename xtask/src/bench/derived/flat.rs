@@ -1,27 +1,26 @@
-//! Rows that are computed from others: does throughput stay, however many accounts there are?
+//! Does throughput stay, however many accounts there are?
 
-use super::{
-    areas::{self, Area},
+use crate::bench::{
+    areas::Area,
     stored::{Aim, Stored, rounded},
 };
 
-/// What is left of the throughput with the fewest accounts where there are most.
-pub(super) const FLAT: &str = "accounts_flat";
+/// The least that is left of the throughput with the fewest accounts, wherever there are more.
+const FLAT: &str = "accounts_flat";
 /// Flat means: within a tenth.
 const FLAT_MIN: f64 = 0.9;
 
-/// Adds the rows that others make, behind those. One that is there already is made anew.
-pub(super) fn complete(rows: &mut Vec<Stored>) {
-    rows.retain(|row| row.workload != FLAT);
-    for area in areas::ALL {
-        let sizes = sizes(area);
-        let Some(flat) = flat(area, &sizes, rows) else { continue };
-        let made_from = |row: &Stored| {
-            row.area == area.name && sizes.iter().any(|(_, name)| row.workload == *name)
-        };
-        let behind = rows.iter().rposition(made_from).map_or(rows.len(), |at| at + 1);
-        rows.insert(behind, flat);
-    }
+pub(super) fn is_one(row: &Stored) -> bool {
+    row.workload == FLAT
+}
+
+pub(super) fn complete(area: &Area, rows: &mut Vec<Stored>) {
+    let sizes = sizes(area);
+    let Some(flat) = flat(area, &sizes, rows) else { return };
+    let made_from =
+        |row: &Stored| row.area == area.name && sizes.iter().any(|(_, name)| row.workload == *name);
+    let behind = rows.iter().rposition(made_from).map_or(rows.len(), |at| at + 1);
+    rows.insert(behind, flat);
 }
 
 /// The rows `accounts_<number>` of an area, from the fewest.
@@ -34,17 +33,26 @@ fn sizes(area: &Area) -> Vec<(u64, &'static str)> {
 }
 
 fn flat(area: &Area, sizes: &[(u64, &str)], rows: &[Stored]) -> Option<Stored> {
-    let [(_, fewest), .., (_, most)] = sizes else { return None };
+    let [(_, fewest), more @ ..] = sizes else { return None };
     let find = |name: &str| {
         rows.iter().find(|row| row.area == area.name && row.workload == name && row.ours.is_some())
     };
-    let (fewest, most) = (find(fewest)?, find(most)?);
-    let share = |most: Option<f64>, fewest: Option<f64>| Some(rounded(most? / fewest?));
-    let ours = share(most.ours, fewest.ours).filter(|share| share.is_finite())?;
+    let fewest = find(fewest)?;
+    // All of them, or the least could be among those that are not there.
+    let more = more.iter().map(|(_, name)| find(name)).collect::<Option<Vec<&Stored>>>()?;
+    let worst = more.iter().min_by(|one, other| {
+        one.ours.unwrap_or_default().total_cmp(&other.ours.unwrap_or_default())
+    })?;
+    let ours = rounded(worst.ours? / fewest.ours?);
+    if !ours.is_finite() {
+        return None;
+    }
     // Whoever is slow may well be flat: that is no contest.
-    let of_peer = |(name, value): (&String, &Option<f64>)| {
-        let fewest = fewest.peers.as_ref()?.get(name).copied().flatten();
-        Some((name.clone(), Some(share(*value, fewest)?)))
+    let of_peer = |(name, fewest): (&String, &Option<f64>)| {
+        let value = |row: &&Stored| row.peers.as_ref()?.get(name).copied().flatten();
+        let values = more.iter().map(value).collect::<Option<Vec<f64>>>()?;
+        let least = values.into_iter().reduce(f64::min)?;
+        Some((name.clone(), Some(rounded(least / (*fewest)?))))
     };
     Some(Stored {
         area: area.name.to_owned(),
@@ -52,19 +60,19 @@ fn flat(area: &Area, sizes: &[(u64, &str)], rows: &[Stored]) -> Option<Stored> {
         unit: "of the throughput".to_owned(),
         larger_is_better: Some(true),
         ours: Some(ours),
-        spread: rounded(fewest.spread + most.spread),
-        information: most.peers.iter().flatten().filter_map(of_peer).collect(),
+        spread: rounded(fewest.spread + worst.spread),
+        information: fewest.peers.iter().flatten().filter_map(of_peer).collect(),
         target: Aim { min: Some(FLAT_MIN), ..Aim::default() },
         met: Some(ours >= FLAT_MIN),
-        allocator: most.allocator.clone(),
-        workers: most.workers,
+        allocator: worst.allocator.clone(),
+        workers: worst.workers,
         ..Stored::default()
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::complete, *};
 
     fn row(area: &str, workload: &str, ours: f64, peer: Option<f64>) -> Stored {
         Stored {
@@ -78,11 +86,11 @@ mod tests {
     }
 
     #[test]
-    fn flat_is_most_accounts_by_fewest_and_stands_behind_them() {
+    fn flat_is_the_worst_by_the_fewest_and_stands_behind_them() {
         let mut rows = vec![
             row("node", "accounts_100", 200.0, Some(10.0)),
-            row("node", "accounts_4000", 10.0, Some(1.0)),
-            row("node", "accounts_100000", 170.0, Some(8.0)),
+            row("node", "accounts_4000", 170.0, Some(9.0)),
+            row("node", "accounts_100000", 190.0, Some(8.0)),
             row("node", "call_idle", 1.0, None),
         ];
         complete(&mut rows);
@@ -93,9 +101,6 @@ mod tests {
         assert!(flat.falls_short(), "so that a reason is asked for");
         // It enters no ratio: a slow one may well be flat.
         assert_eq!((flat.ratio, flat.information["anvil"]), (None, Some(0.8)));
-        let once = rows.clone();
-        complete(&mut rows);
-        assert_eq!(rows, once);
     }
 
     #[test]
@@ -103,8 +108,10 @@ mod tests {
         let ours = |area: &str, name: &str, ours| row(area, name, ours, None);
         let mut rows = vec![
             ours("shard", "accounts_100", 100.0),
+            ours("shard", "accounts_10000", 99.0),
             ours("shard", "accounts_1000000", 95.0),
             ours("node", "accounts_100", 100.0),
+            ours("node", "accounts_4000", 99.0),
             ours("node", "accounts_100000", 50.0),
         ];
         complete(&mut rows);
@@ -114,12 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn without_both_ends_nothing_is_said() {
-        let failed = Stored { ours: None, ..row("node", "accounts_100", 0.0, None) };
-        let most = row("node", "accounts_100000", 1.0, None);
-        for mut rows in [vec![most.clone()], vec![failed, most]] {
-            complete(&mut rows);
-            assert!(rows.iter().all(|row| row.workload != FLAT), "{rows:?}");
+    fn where_one_is_not_there_nothing_is_said() {
+        let all = ["accounts_100", "accounts_4000", "accounts_100000"];
+        let all = all.map(|name| row("node", name, 1.0, None));
+        for at in 0..all.len() {
+            let mut gone = all.to_vec();
+            gone.remove(at);
+            let mut failed = all.to_vec();
+            failed[at].ours = None;
+            for mut rows in [gone, failed] {
+                complete(&mut rows);
+                assert!(rows.iter().all(|row| row.workload != FLAT), "{rows:?}");
+            }
         }
     }
 }
