@@ -2,6 +2,7 @@
 //!
 //! A change counts where ours has moved by more than the rounds of both runs are spread, and its
 //! ratio to the best peer has moved as well: a machine that is slower today is slower for everyone.
+//! What may be zero or less, a difference of two times, has no ratio: it is compared as it is.
 
 use super::{
     document::{Document, Run},
@@ -22,6 +23,17 @@ pub(super) enum Verdict {
     New,
 }
 
+/// What a change must be more than.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Noise {
+    /// Nothing was compared.
+    None,
+    /// Of the value.
+    Share(f64),
+    /// In its unit.
+    Absolute(f64),
+}
+
 #[derive(Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) name: String,
@@ -30,7 +42,7 @@ pub(super) struct Change {
     pub(super) after: Option<f64>,
     /// Above 1: better, so many times.
     pub(super) times: Option<f64>,
-    pub(super) noise: f64,
+    pub(super) noise: Noise,
     pub(super) verdict: Verdict,
 }
 
@@ -54,7 +66,7 @@ pub(super) fn changes(old: &[Stored], new: &[Stored], asked: &[&str]) -> Vec<Cha
         before: row.ours,
         after: None,
         times: None,
-        noise: 0.0,
+        noise: Noise::None,
         verdict: Verdict::Gone,
     }));
     changes
@@ -68,18 +80,17 @@ fn change(name: String, old: Option<&Stored>, new: &Stored) -> Change {
         before,
         after: new.ours,
         times: None,
-        noise: 0.0,
+        noise: Noise::None,
         verdict: if before.is_none() { Verdict::New } else { Verdict::Gone },
     };
     let (Some(old), Some(before), Some(after)) = (old, before, new.ours) else { return change };
-    let times = if new.larger_is_better() { after / before } else { before / after };
-    if !times.is_finite() || times <= 0.0 {
-        change.verdict = Verdict::Same;
+    if before <= 0.0 || after <= 0.0 {
+        (change.noise, change.verdict) = absolute(old, new, before, after);
         return change;
     }
+    let times = if new.larger_is_better() { after / before } else { before / after };
     let least = if new.unit.starts_with("instructions") { NOISE_OF_COUNTS } else { NOISE_MIN };
-    // Half of it to either side of each median.
-    let noise = ((old.spread + new.spread) / 2.0).max(least);
+    let noise = half_of_both(old.spread, new.spread).unwrap_or_default().max(least);
     let beside_peers = match (old.ratio, new.ratio) {
         (Some(old), Some(new)) if old > 0.0 && new > 0.0 => new / old,
         _ => times,
@@ -91,13 +102,37 @@ fn change(name: String, old: Option<&Stored>, new: &Stored) -> Change {
         _ => 1.0,
     };
     change.times = Some(times);
-    change.noise = noise;
+    change.noise = Noise::Share(noise);
     change.verdict = match sure {
         sure if sure > 1.0 + noise => Verdict::Better,
         sure if sure < 1.0 / (1.0 + noise) => Verdict::Worse,
         _ => Verdict::Same,
     };
     change
+}
+
+/// Where there is no ratio.
+fn absolute(old: &Stored, new: &Stored, before: f64, after: f64) -> (Noise, Verdict) {
+    // Files of earlier versions say 0 of what is not above 0.
+    let share = |row: &Stored, value: f64| row.spread.filter(|_| value > 0.0);
+    let range = |row: &Stored, value| row.range.or(share(row, value).map(|share| share * value));
+    let Some(noise) = half_of_both(range(old, before), range(new, after)) else {
+        // One round each: who knows?
+        return (Noise::None, Verdict::Same);
+    };
+    let noise = noise.max(NOISE_MIN * before.abs().max(after.abs()));
+    let gained = if new.larger_is_better() { after - before } else { before - after };
+    let verdict = match gained {
+        gained if gained > noise => Verdict::Better,
+        gained if gained < -noise => Verdict::Worse,
+        _ => Verdict::Same,
+    };
+    (Noise::Absolute(noise), verdict)
+}
+
+/// Half of each, to either side of its median. Of one that is not known the other one counts.
+fn half_of_both(old: Option<f64>, new: Option<f64>) -> Option<f64> {
+    Some((old.or(new)? + new.or(old)?) / 2.0)
 }
 
 /// The table, those that changed first, and a sentence.
@@ -114,7 +149,11 @@ pub(super) fn table(changes: &[Change], number: fn(f64) -> String) -> (Vec<Vec<S
                 shown(change.before),
                 shown(change.after),
                 change.times.map_or_else(|| "-".to_owned(), |times| format!("{times:.2}")),
-                format!("{:.0} %", 100.0 * change.noise),
+                match change.noise {
+                    Noise::None => "-".to_owned(),
+                    Noise::Share(share) => format!("{:.0} %", 100.0 * share),
+                    Noise::Absolute(noise) => number(noise),
+                },
                 word(verdict).to_owned(),
             ]);
         }
@@ -184,7 +223,7 @@ mod tests {
             workload: "submit_1".to_owned(),
             larger_is_better: Some(false),
             ours: Some(ours),
-            spread,
+            spread: Some(spread),
             ratio,
             ..Stored::default()
         }
@@ -222,6 +261,33 @@ mod tests {
         let rate = |ours| Stored { larger_is_better: Some(true), ..row(ours, 0.0, None) };
         assert_eq!(verdict(rate(100.0), rate(50.0)), Verdict::Worse);
         assert_eq!(verdict(rate(50.0), rate(100.0)), Verdict::Better);
+    }
+
+    #[test]
+    fn what_may_be_below_zero_is_compared_as_it_is() {
+        let cost = |ours: f64, range: f64| Stored {
+            spread: None,
+            range: Some(range),
+            ..row(ours, 0.0, None)
+        };
+        assert_eq!(verdict(cost(-0.4, 1.0), cost(0.5, 1.0)), Verdict::Same);
+        assert_eq!(verdict(cost(-0.4, 1.0), cost(4.0, 1.0)), Verdict::Worse);
+        assert_eq!(verdict(cost(4.0, 1.0), cost(-0.4, 1.0)), Verdict::Better);
+        assert_eq!(verdict(row(4.0, 0.5, None), cost(-0.4, 1.0)), Verdict::Better);
+        // Of a file that does not know its range, that of the other counts.
+        let unknown = Stored { range: None, ..cost(-0.4, 0.0) };
+        assert_eq!(verdict(unknown.clone(), cost(4.0, 1.0)), Verdict::Worse);
+        assert_eq!(verdict(unknown.clone(), unknown), Verdict::Same);
+        let older = row(-0.4, 0.0, None);
+        assert_eq!(verdict(older.clone(), cost(0.5, 1.0)), Verdict::Same);
+        assert_eq!(verdict(older, cost(4.0, 1.0)), Verdict::Worse);
+    }
+
+    #[test]
+    fn a_round_alone_is_as_noisy_as_the_rounds_of_the_other_run() {
+        let once = Stored { spread: None, ..row(100.0, 0.0, None) };
+        assert_eq!(verdict(once.clone(), row(120.0, 0.3, None)), Verdict::Same);
+        assert_eq!(verdict(once, row(120.0, 0.1, None)), Verdict::Worse);
     }
 
     #[test]

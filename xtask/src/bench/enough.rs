@@ -48,7 +48,9 @@ fn is_behind(rows: &Rows, row: &str, name: &str, better: Better) -> bool {
 
 /// Would further rounds only say the same again?
 pub(super) fn is_settled(rows: &Rows, plan: &Plan) -> bool {
-    let steady = |series: &Series| series.rounds() >= ROUNDS && series.spread() <= SPREAD;
+    let steady = |series: &Series| {
+        series.rounds() >= ROUNDS && series.spread().is_some_and(|spread| spread <= SPREAD)
+    };
     plan.results.iter().all(|name| {
         let Some(row) = rows.get(*name) else { return false };
         // All who may be the best of the row, as far as they have numbers.

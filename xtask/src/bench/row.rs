@@ -57,16 +57,26 @@ impl Series {
         })
     }
 
-    /// The distance of the extremes, as a share of the median.
-    pub(super) fn spread(&self) -> f64 {
-        let (low, high) = self.extremes(Better::Smaller).unwrap_or_default();
-        let middle = median(&self.values);
-        if middle > 0.0 { (high - low) / middle } else { 0.0 }
+    /// The distance of the extremes. A single round has none.
+    pub(super) fn range(&self) -> Option<f64> {
+        range(&self.values)
+    }
+
+    /// The same as a share of the median. None of what is not above 0.
+    pub(super) fn spread(&self) -> Option<f64> {
+        let middle = self.value().filter(|middle| *middle > 0.0)?;
+        Some(self.range()? / middle)
     }
 
     /// The numbers beside the value, as medians.
     pub(super) fn beside(&self) -> BTreeMap<&str, f64> {
         self.beside.iter().map(|(name, values)| (name.as_str(), median(values))).collect()
+    }
+
+    /// How far apart their extremes are.
+    pub(super) fn beside_ranges(&self) -> BTreeMap<&str, f64> {
+        let ranges = self.beside.iter();
+        ranges.filter_map(|(name, values)| Some((name.as_str(), range(values)?))).collect()
     }
 }
 
@@ -161,6 +171,12 @@ impl Row {
     }
 }
 
+fn range(values: &[f64]) -> Option<f64> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    (values.len() > 1).then_some(high - low)
+}
+
 fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
@@ -195,6 +211,19 @@ mod tests {
             floor: Some(4.0),
             target,
         }
+    }
+
+    #[test]
+    fn one_round_has_no_spread_and_what_is_below_zero_only_a_range() {
+        let of = |values: &[f64]| {
+            let mut series = Series::default();
+            values.iter().for_each(|value| series.add(*value));
+            (series.range(), series.spread())
+        };
+        assert_eq!(of(&[4.0]), (None, None));
+        assert_eq!(of(&[4.0, 4.0]), (Some(0.0), Some(0.0)));
+        assert_eq!(of(&[4.0, 3.0, 5.0]), (Some(2.0), Some(0.5)));
+        assert_eq!(of(&[-0.5, -1.0, 0.5]), (Some(1.5), None));
     }
 
     #[test]

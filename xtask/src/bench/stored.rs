@@ -10,6 +10,9 @@ use super::{
     row::{Row, Series},
 };
 
+/// Of what is next to nothing no more are kept behind the point.
+const DIGITS_MAX: i32 = 9;
+
 /// A row of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -21,7 +24,9 @@ pub(super) struct Stored {
     pub(super) larger_is_better: Option<bool>,
     pub(super) ours: Option<f64>,
     /// Of ours: the distance of the extremes, as a share of the median.
-    pub(super) spread: f64,
+    pub(super) spread: Option<f64>,
+    /// The same in the unit of the value.
+    pub(super) range: Option<f64>,
     /// Medians; without one, it failed.
     pub(super) peers: Option<BTreeMap<String, Option<f64>>>,
     pub(super) best_peer: Option<String>,
@@ -33,6 +38,7 @@ pub(super) struct Stored {
     pub(super) allocator: String,
     pub(super) workers: usize,
     pub(super) beside: BTreeMap<String, f64>,
+    pub(super) beside_range: BTreeMap<String, f64>,
     pub(super) peers_beside: BTreeMap<String, BTreeMap<String, f64>>,
     pub(super) peers_spread: BTreeMap<String, f64>,
     pub(super) peers_failed: BTreeMap<String, String>,
@@ -63,9 +69,7 @@ impl Stored {
         let values = |others: &BTreeMap<String, Series>| -> BTreeMap<String, Option<f64>> {
             others.iter().map(|(name, it)| (name.clone(), it.value().map(rounded))).collect()
         };
-        let each = |of: fn(&Series) -> f64| -> BTreeMap<String, f64> {
-            row.peers.iter().map(|(name, it)| (name.clone(), rounded(of(it)))).collect()
-        };
+        let spread = |(name, it): (&String, &Series)| Some((name.clone(), rounded(it.spread()?)));
         let failed = |(name, it): (&String, &Series)| Some((name.clone(), it.failure()?.into()));
         Stored {
             area: area.to_owned(),
@@ -73,7 +77,8 @@ impl Stored {
             unit: row.unit.clone(),
             larger_is_better: Some(row.better == Better::Larger),
             ours: row.ours.value().map(rounded),
-            spread: rounded(row.ours.spread()),
+            spread: row.ours.spread().map(rounded),
+            range: row.ours.range().map(rounded),
             peers: (!row.peers.is_empty()).then(|| values(&row.peers)),
             best_peer: row.best_peer().map(|(name, _)| name.to_owned()),
             ratio: row.ratio().map(rounded),
@@ -83,9 +88,14 @@ impl Stored {
             met: row.met(),
             allocator: row.allocator.to_string(),
             workers: row.workers,
-            beside: beside(&row.ours),
-            peers_beside: row.peers.iter().map(|(name, it)| (name.clone(), beside(it))).collect(),
-            peers_spread: each(Series::spread),
+            beside: beside(row.ours.beside()),
+            beside_range: beside(row.ours.beside_ranges()),
+            peers_beside: row
+                .peers
+                .iter()
+                .map(|(name, it)| (name.clone(), beside(it.beside())))
+                .collect(),
+            peers_spread: row.peers.iter().filter_map(spread).collect(),
             peers_failed: row.peers.iter().filter_map(failed).collect(),
         }
     }
@@ -184,18 +194,29 @@ impl Aim {
     }
 }
 
-fn beside(series: &Series) -> BTreeMap<String, f64> {
-    series.beside().into_iter().map(|(name, value)| (name.to_owned(), rounded(value))).collect()
+fn beside(numbers: BTreeMap<&str, f64>) -> BTreeMap<String, f64> {
+    numbers.into_iter().map(|(name, value)| (name.to_owned(), rounded(value))).collect()
 }
 
-/// Digits beyond these would only look exact.
+/// Digits beyond these would only look exact: three behind the point, or that count.
 pub(super) fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
+    let digits = match value.abs() {
+        small if small > 0.0 && small < 0.1 => 3 - small.log10().ceil() as i32,
+        _ => 3,
+    };
+    let scale = 10f64.powi(digits.min(DIGITS_MAX));
+    (value * scale).round() / scale
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_values_keep_digits_that_count() {
+        let kept = [123.45678, 0.12345, 0.0234567, -0.0034567, 0.0, 1e-30].map(rounded);
+        assert_eq!(kept, [123.457, 0.123, 0.0235, -0.00346, 0.0, 0.0]);
+    }
 
     #[test]
     fn the_allocator_is_named_where_there_are_two() {

@@ -16,7 +16,8 @@ pub(super) fn print(rows: &[Row]) {
     lines.extend(rows.iter().map(|row| summary(row).to_vec()));
     print_aligned(&lines);
     println!(
-        "\nratio: above 1 ours is better than the best peer; spread: of ours, (max-min)/median\n"
+        "\nratio: above 1 ours is better than the best peer; spread: of ours, (max-min)/median, \
+         none of one round\n"
     );
     for row in rows {
         let mut others = row.others_in_order();
@@ -59,7 +60,7 @@ fn summary(row: &Row) -> [String; 9] {
         target(&row.target),
         row.met().map_or_else(none, |met| if met { "yes" } else { "NO" }.to_owned()),
         row.floor.map_or_else(none, number),
-        format!("{:.0} %", 100.0 * row.ours.spread()),
+        spread(row.ours.spread(), row.ours.range(), &row.unit).unwrap_or_else(none),
     ]
 }
 
@@ -93,12 +94,19 @@ fn all(name: &str, series: &Series) -> String {
     }
 }
 
-/// Three digits that matter.
+/// How far rounds are apart: as a share of the value, or in its unit where it is no part of it.
+pub(super) fn spread(share: Option<f64>, range: Option<f64>, unit: &str) -> Option<String> {
+    let share = share.map(|share| format!("{:.0} %", 100.0 * share));
+    share.or_else(|| Some(format!("{} {unit}", number(range?))))
+}
+
+/// Three digits that matter; two of what is small.
 pub(super) fn number(value: f64) -> String {
-    match value {
-        v if v.fract() == 0.0 || v >= 100.0 => format!("{v:.0}"),
-        v if v >= 10.0 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
+    match value.abs() {
+        v if v.fract() == 0.0 || v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 0.1 => format!("{value:.2}"),
+        v => format!("{value:.*}", 1 + (-v.log10()).ceil() as usize),
     }
 }
 
@@ -119,5 +127,19 @@ mod tests {
     #[test]
     fn numbers_keep_three_digits() {
         assert_eq!(["1.23", "12.3", "123", "8"], [1.234, 12.34, 123.4, 8.0].map(number));
+        assert_eq!(["0", "-0.39", "-12.3", "-200"], [0.0, -0.388, -12.34, -200.4].map(number));
+    }
+
+    #[test]
+    fn small_numbers_keep_two_digits() {
+        assert_eq!(["0.12", "0.028", "0.010"], [0.123, 0.0283, 0.01].map(number));
+        assert_eq!(["0.0045", "-0.0045"], [0.0045, -0.0045].map(number));
+    }
+
+    #[test]
+    fn a_spread_is_a_share_where_it_can_be_one() {
+        assert_eq!(spread(Some(0.123), Some(2.0), "ns").as_deref(), Some("12 %"));
+        assert_eq!(spread(None, Some(2.0), "ns").as_deref(), Some("2 ns"));
+        assert_eq!(spread(None, None, "ns"), None);
     }
 }

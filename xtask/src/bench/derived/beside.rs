@@ -6,7 +6,7 @@ use crate::bench::{
     areas::{self, Area},
     plan::{Allocator, Number},
     row::{Row, Series},
-    stored::Stored,
+    stored::{Stored, rounded},
 };
 
 pub(super) fn is_one(row: &Stored) -> bool {
@@ -46,9 +46,9 @@ fn made(number: &Number, from: &Stored) -> Option<Stored> {
     };
     let mut row = Stored::new(&from.area, &row);
     row.allocator = from.allocator.clone();
-    // Of the value: each round had its own number, of which the median is known.
-    row.spread = from.spread;
-    row.peers_spread.clear();
+    row.range = from.beside_range.get(number.name).copied();
+    let share = |range: f64| row.ours.filter(|ours| *ours > 0.0).map(|ours| rounded(range / ours));
+    row.spread = row.range.and_then(share);
     Some(row)
 }
 
@@ -63,7 +63,7 @@ mod tests {
             area: "job".to_owned(),
             workload: "dag_1us".to_owned(),
             ours: Some(440.0),
-            spread: 0.03,
+            beside_range: overhead(5.0),
             beside: overhead(ours),
             peers_beside: peers.map(|(name, value)| (name.to_owned(), overhead(value))).into(),
             ..Stored::default()
@@ -78,7 +78,7 @@ mod tests {
         let row = dag(20.0, 60.0, 40.0);
         assert_eq!((row.workload.as_str(), row.ours), ("dag_1us_overhead", Some(20.0)));
         assert_eq!((row.best_peer.as_deref(), row.ratio), (Some("petgraph-levels"), Some(2.0)));
-        assert_eq!((row.met, row.spread), (Some(true), 0.03));
+        assert_eq!((row.met, row.range, row.spread), (Some(true), Some(5.0), Some(0.25)));
         assert_eq!(dag(31.0, 60.0, 40.0).met, Some(false), "more than 30");
         assert_eq!(dag(20.0, 25.0, 40.0).met, Some(false), "more than 0.7 times rayon");
         assert!(dag(20.0, 60.0, 10.0).falls_short(), "behind a peer");

@@ -60,7 +60,7 @@ fn flat(area: &Area, sizes: &[(u64, &str)], rows: &[Stored]) -> Option<Stored> {
         unit: "of the throughput".to_owned(),
         larger_is_better: Some(true),
         ours: Some(ours),
-        spread: rounded(fewest.spread + worst.spread),
+        spread: fewest.spread.zip(worst.spread).map(|(one, other)| rounded(one + other)),
         information: fewest.peers.iter().flatten().filter_map(of_peer).collect(),
         target: Aim { min: Some(FLAT_MIN), ..Aim::default() },
         met: Some(ours >= FLAT_MIN),
@@ -79,7 +79,7 @@ mod tests {
             area: area.to_owned(),
             workload: workload.to_owned(),
             ours: Some(ours),
-            spread: 0.1,
+            spread: Some(0.1),
             peers: peer.map(|value| [("anvil".to_owned(), Some(value))].into()),
             ..Stored::default()
         }
@@ -97,7 +97,7 @@ mod tests {
         let names: Vec<&str> = rows.iter().map(|row| row.workload.as_str()).collect();
         assert_eq!(names[2..], ["accounts_100000", FLAT, "call_idle"]);
         let flat = &rows[3];
-        assert_eq!((flat.ours, flat.met, flat.spread), (Some(0.85), Some(false), 0.2));
+        assert_eq!((flat.ours, flat.met, flat.spread), (Some(0.85), Some(false), Some(0.2)));
         assert!(flat.falls_short(), "so that a reason is asked for");
         // It enters no ratio: a slow one may well be flat.
         assert_eq!((flat.ratio, flat.information["anvil"]), (None, Some(0.8)));

@@ -3,7 +3,15 @@
 use anyhow::{Context, Result};
 
 use super::reasons::Reasons;
-use crate::bench::{document::Run, exchange, stored::Stored, table::number};
+use crate::bench::{
+    document::Run,
+    exchange,
+    stored::Stored,
+    table::{self, number},
+};
+
+/// In per cent. From here on it may be luck on which side of a target a value is.
+const SPREAD_LARGE: f64 = 30.0;
 
 /// So many peers stand in a table; the chart has all.
 const PEERS_SHOWN: usize = 3;
@@ -94,7 +102,7 @@ fn line(row: &Stored, rows: &[Stored]) -> String {
         row.title(rows),
         row.unit.clone(),
         row.ours.map_or_else(none, number),
-        format!("{:.0} %", 100.0 * row.spread),
+        spread(row).unwrap_or_else(none),
         if peers.is_empty() { none() } else { peers },
         row.ratio.map_or_else(none, |ratio| match ratio < 1.0 {
             true => format!("**{ratio:.2}**"),
@@ -105,6 +113,13 @@ fn line(row: &Stored, rows: &[Stored]) -> String {
         row.met.map_or_else(none, |met| if met { "yes" } else { "**no**" }.to_owned()),
     ];
     format!("| {} |\n", cells.map(|cell| one_line(&cell).replace('|', "\\|")).join(" | "))
+}
+
+fn spread(row: &Stored) -> Option<String> {
+    let text = table::spread(row.spread, row.range, &row.unit)?;
+    // As it is shown.
+    let large = row.spread.is_some_and(|share| (100.0 * share).round() > SPREAD_LARGE);
+    Some(if large { format!("**{text}**") } else { text })
 }
 
 fn list<'a>(others: impl Iterator<Item = (&'a str, f64)>) -> String {

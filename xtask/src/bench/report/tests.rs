@@ -13,7 +13,7 @@ fn row(workload: &str, ours: f64, peers: &[(&str, f64)]) -> Stored {
         unit: "ns/job".to_owned(),
         larger_is_better: Some(false),
         ours: Some(ours),
-        spread: 0.1,
+        spread: Some(0.1),
         peers: Some(peers.iter().map(|(name, value)| (name.to_string(), Some(*value))).collect()),
         best_peer: best.map(|(name, _)| name.to_string()),
         ratio: best.map(|(_, value)| value / ours),
@@ -105,6 +105,16 @@ fn the_section_names_what_falls_short_with_its_reason_and_its_figures() {
     assert!(text.contains("- **fork<join>** (20 ns/job; ratio 0.50; target: ahead of the best peer). It fences twice."), "{text}");
     assert!(text.contains("charts/kernel-growth.svg") && text.contains("was quiet"), "{text}");
     assert!(!text.contains("**alone**") && !text.contains("**submit**"), "{text}");
+}
+
+#[test]
+fn a_large_spread_is_marked_and_one_round_has_none() {
+    let mut rows = rows();
+    (rows[0].spread, rows[1].spread, rows[2].spread) = (Some(0.31), Some(0.304), None);
+    let text = markdown::section("kernel", &Run::default(), &rows, &Reasons::default(), &[]);
+    for line in ["| 10 | **31 %** |", "| 20 | 30 % |", "| alone | ns/job | 1 | – |"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }
 
 #[test]
