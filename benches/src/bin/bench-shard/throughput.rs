@@ -16,8 +16,8 @@ const RECIPIENTS: u64 = 10_000;
 const COUNT: u64 = 100_000;
 
 /// Transfers before those to many accounts are measured, however many accounts there are: tables, and
-/// what waits to be folded into them, have the same history then.
-const HISTORY: u64 = 3_000_000;
+/// what waits to be folded into them, have the same history then. So many times those measured.
+const HISTORY: u64 = 5;
 /// Transfers to many accounts that are measured: so many that several folds are among them.
 const STEADY: u64 = 600_000;
 
@@ -85,8 +85,8 @@ pub(crate) fn accounts(args: &Args) -> Vec<Line> {
     let config = config();
     let ours = Ours::open(config.clone(), args.workers, Place::Disk);
     let mut loads = loads(&config, Kind::Transfer, 1, recipients);
-    // Three for each of a million: all but a twentieth of them exist then.
-    let mut left = HISTORY;
+    // In a full run three for each of a million: all but a twentieth of them exist then.
+    let mut left = HISTORY * count;
     while left > 0 {
         let part = left.min(COUNT);
         ours.run(&batches(&mut loads, part));
