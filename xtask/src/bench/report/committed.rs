@@ -43,3 +43,36 @@ fn throughput_over_accounts_is_a_row_wherever_accounts_are_measured() {
         assert_eq!(row("accounts_100").is_some(), row("accounts_flat").is_some(), "{area}");
     }
 }
+
+/// What the page on benchmarks has on an area, from its heading to the next area's.
+fn described<'a>(page: &'a str, area: &str) -> Option<&'a str> {
+    let mut sections = page.split("\n## The workloads of ").skip(1);
+    sections.find(|section| section.lines().next().is_some_and(|title| title.contains(area)))
+}
+
+/// Is a row named there: in a heading, by its name or by how that begins, or as it is in a text?
+fn is_described(section: &str, row: &str) -> bool {
+    let headings = section.lines().filter(|line| line.starts_with("### "));
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words: Vec<&str> = headings.flat_map(|line| line.split(|c| !is_part(c))).collect();
+    let ends = row.match_indices('_').map(|(at, _)| at).chain([row.len()]);
+    ends.into_iter().any(|end| words.contains(&&row[..end]))
+        || section.contains(&format!("`{row}`"))
+}
+
+#[test]
+fn every_row_is_described_among_the_workloads_of_its_area() {
+    let (docs, kept, _) = committed();
+    let page = fs::read_to_string(docs.join("benchmarks.md")).unwrap();
+    for area in areas::ALL {
+        let section = described(&page, area.name).unwrap_or_else(|| panic!("{}", area.name));
+        let planned = area.plans.iter().flat_map(|plan| plan.results).copied();
+        let shown = kept.iter().filter(|(name, _)| *name == area.name);
+        let shown = shown.flat_map(|(_, document)| &document.rows).map(|row| &*row.workload);
+        for row in planned.chain(shown) {
+            assert!(is_described(section, row), "docs/benchmarks.md: {} {row}", area.name);
+        }
+    }
+    let jobs = described(&page, "job").unwrap();
+    assert!(!is_described(jobs, "spawn_tree") && !is_described(jobs, "growth_7"));
+}
