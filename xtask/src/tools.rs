@@ -33,6 +33,23 @@ pub(crate) fn program_or_package(program: &str, package: &str) -> Result<PathBuf
     shell::find_program(program).with_context(|| format!("{package} has brought no {program}"))
 }
 
+/// `python3 -m pip`, which Debian has in a package of its own.
+pub(crate) fn pip() -> Result<Command> {
+    let pip = || {
+        let mut command = Command::new("python3");
+        command.args(["-m", "pip"]);
+        command
+    };
+    let works = || pip().arg("--version").output().is_ok_and(|output| output.status.success());
+    if !works() {
+        program_or_package("pip3", "python3-pip")?;
+    }
+    if !works() {
+        bail!("python3 has no pip: please install python3-pip");
+    }
+    Ok(pip())
+}
+
 /// Installs Debian packages, or names them if we may not.
 pub(crate) fn install(packages: &[&str]) -> Result<()> {
     let line = format!("apt-get install --yes {}", packages.join(" "));

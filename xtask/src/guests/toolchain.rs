@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::recipe::Language;
 use crate::{shell, tools};
@@ -71,7 +71,7 @@ pub(super) fn asc() -> Result<Command> {
 pub(super) fn cc() -> Result<Command> {
     let dir = shell::target_dir().join("tools/zig");
     install(&dir, ZIG, || {
-        let mut pip = python_with_pip()?;
+        let mut pip = tools::pip()?;
         pip.args(["install", "--quiet", "--no-deps", "--disable-pip-version-check"]);
         pip.arg("--target").arg(&dir).arg(format!("ziglang=={ZIG}"));
         // As an argument it would be unknown to older ones.
@@ -84,23 +84,6 @@ pub(super) fn cc() -> Result<Command> {
     let cache = shell::target_dir().join("tools/zig-cache");
     command.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache);
     Ok(command)
-}
-
-/// `python3 -m pip`.
-fn python_with_pip() -> Result<Command> {
-    let pip = || {
-        let mut command = Command::new("python3");
-        command.args(["-m", "pip"]);
-        command
-    };
-    let works = || pip().arg("--version").output().is_ok_and(|output| output.status.success());
-    if !works() {
-        tools::program_or_package("pip3", "python3-pip")?;
-    }
-    if !works() {
-        bail!("python3 has no pip, which zig is installed with: please install python3-pip");
-    }
-    Ok(pip())
 }
 
 /// Runs `steps` in an empty folder, unless they have succeeded there before with the same `version`.

@@ -158,6 +158,9 @@ fn shortfalls(rows: &[Stored], reasons: &Reasons) -> String {
         text.push('\n');
     }
     match text.is_empty() {
+        true if rows.iter().all(|row| row.ratio.is_none()) => {
+            "\nEvery row reaches its target.\n".to_owned()
+        }
         true => "\nEvery row is ahead of its best peer and reaches its target.\n".to_owned(),
         false => format!("\nBehind a peer, or short of a target:\n\n{text}"),
     }

@@ -118,6 +118,17 @@ fn a_large_spread_is_marked_and_one_round_has_none() {
 }
 
 #[test]
+fn where_there_are_no_peers_nobody_is_ahead_of_them() {
+    let said = |rows: &[Stored]| {
+        let text = markdown::section("kernel", &Run::default(), rows, &Reasons::default(), &[]);
+        text.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(said(&rows()[2..]), "Every row reaches its target.");
+    let both = [rows().swap_remove(0), rows().swap_remove(2)];
+    assert_eq!(said(&both), "Every row is ahead of its best peer and reaches its target.");
+}
+
+#[test]
 fn a_run_that_was_disturbed_or_quick_says_so() {
     let disturbed = [("kernel".to_owned(), vec!["before: 40 % busy".to_owned()])].into();
     let run = Run { quick: true, disturbed, cores: 2, ..Run::default() };
