@@ -19,6 +19,9 @@ const SIZES_MIN: usize = 3;
 const COLOURS: &[&str] =
     &["#0b6e4f", "#b3541e", "#3d5a99", "#8a4f9e", "#7a6a00", "#a02c4a", "#4a4a4a", "#1f7a8c"];
 
+/// Once all colours are used, they begin again with these.
+const DASHES: &[&str] = &["", "7 3", "2 3"];
+
 /// A contestant, and what one cost at each size.
 type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
@@ -141,25 +144,34 @@ fn draw(name: &str, lines: &Lines, unit: &str, of: &str) -> String {
         HEIGHT - 14.0
     ));
     for (at, (name, points)) in lines.iter().enumerate() {
-        let colour = COLOURS[at % COLOURS.len()];
+        let style = style(at);
         let path: Vec<String> =
             points.iter().map(|(s, c)| format!("{:.1},{:.1}", x(*s), y(*c))).collect();
         let width = if at == 0 { 3 } else { 1 };
         let legend = TOP + 18.0 * at as f64;
         add(format!(
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>\
-             <rect x=\"{}\" y=\"{:.1}\" width=\"12\" height=\"4\" fill=\"{colour}\"/>\
+            "<polyline points=\"{}\" fill=\"none\" {style} stroke-width=\"{width}\"/>\
+             <path d=\"M{} {:.1}h20\" {style} stroke-width=\"3\"/>\
              <text x=\"{}\" y=\"{:.1}\">{}</text>\n",
             path.join(" "),
             WIDTH - RIGHT + 12.0,
-            legend - 5.0,
-            WIDTH - RIGHT + 30.0,
+            legend - 4.0,
+            WIDTH - RIGHT + 38.0,
             legend,
             escape(name.trim())
         ));
     }
     add("</svg>\n".to_owned());
     svg
+}
+
+/// Of the line of the n-th contestant: no two are alike.
+fn style(at: usize) -> String {
+    let colour = COLOURS[at % COLOURS.len()];
+    match DASHES[at / COLOURS.len() % DASHES.len()] {
+        "" => format!("stroke=\"{colour}\""),
+        dashes => format!("stroke=\"{colour}\" stroke-dasharray=\"{dashes}\""),
+    }
 }
 
 /// The next larger of 1, 2 and 5 times a power of ten.
@@ -170,6 +182,8 @@ fn nice(step: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -181,6 +195,18 @@ mod tests {
         assert_eq!(svg.matches("<polyline").count(), 2);
         assert!(svg.contains(">shiftwork<") && svg.contains(">rayon<") && svg.contains("ns/node"));
         assert!(svg.contains(">10000<"));
+    }
+
+    #[test]
+    fn no_two_lines_look_alike() {
+        let names = (0..20).map(|n| (format!("peer{n:02}"), vec![(1.0, 1.0), (2.0, 2.0)]));
+        let svg = draw("growth", &names.collect(), "ns/node", "workers");
+        let styles = svg.split("<polyline").skip(1).map(|line| {
+            let (_, style) = line.split_once("fill=\"none\" ").unwrap();
+            style.split_once(" stroke-width").unwrap().0
+        });
+        let styles: BTreeSet<&str> = styles.collect();
+        assert_eq!(styles.len(), 20, "{styles:?}");
     }
 
     fn row(workload: &str, workers: usize) -> Stored {
