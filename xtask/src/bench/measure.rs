@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use progress::Progress;
 
 use super::{
+    budget::Share,
     callgrind, enough,
     plan::{Method, Plan, Speed, Standing},
     programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
@@ -18,11 +19,11 @@ use super::{
     running::{self, Running},
 };
 
-/// Who takes longer than this for a small run is not waited for, at a glance.
-const GLANCE_LIMIT: Duration = Duration::from_secs(20);
-
 /// A peer that has failed so often, and never done it, is not tried again.
 const FAILURES_MAX: usize = 2;
+
+/// Why a peer has no number where the time was over before its turn came.
+const NO_TIME: &str = "no time was left for it";
 
 /// Runs a plan for all rounds.
 pub(super) fn rows(
@@ -36,38 +37,13 @@ pub(super) fn rows(
     let mut results = Results::default();
     match plan.method {
         Method::Clock => {
-            let mut attempts = vec![Attempts::default(); contestants.len()];
-            for round in 0..speed.rounds().min(plan.rounds_max) {
-                if enough::is_settled(&results.rows, plan) {
-                    break;
-                }
-                for at in 0..contestants.len() {
-                    // Another first each round, so that nobody always follows the same one.
-                    let at = (at + round) % contestants.len();
-                    let (contestant, attempts) = (&contestants[at], &mut attempts[at]);
-                    let out_of_reach =
-                        enough::is_out_of_reach(&results.rows, contestant.name(), plan);
-                    if attempts.is_hopeless() || out_of_reach {
-                        continue;
-                    }
-                    watch.doing(plan, round, contestant);
-                    match clocked(plan, speed, contestant, programs) {
-                        Ok(lines) => {
-                            attempts.done += 1;
-                            for line in lines {
-                                results.add(contestant, &line)?;
-                            }
-                        }
-                        // A peer that hangs or crashes loses this round; we may not.
-                        Err(error) if !contestant.is_ours() => {
-                            watch.say(&format!("  left out: {error:#}"));
-                            attempts.failed += 1;
-                            results.fail(contestant, plan, &format!("{error:#}"));
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-            }
+            let rounds = speed.rounds().min(plan.rounds_max);
+            let share = watch.share;
+            let run = |contestant: &Contestant| {
+                let limit = share.limit(programs.limit());
+                clocked(plan, speed, contestant, programs, limit)
+            };
+            results = take_turns(plan, rounds, &contestants, watch, run)?;
         }
         Method::Instructions { small, large, items_per_scale } => {
             if !callgrind::available() {
@@ -87,22 +63,69 @@ pub(super) fn rows(
     Ok(results.into_rows(plan, setting))
 }
 
+/// In each round everyone once.
+fn take_turns(
+    plan: &Plan,
+    rounds: usize,
+    contestants: &[Contestant],
+    watch: &mut Watch,
+    mut run: impl FnMut(&Contestant) -> Result<Vec<serde_json::Value>>,
+) -> Result<Results> {
+    let mut results = Results::default();
+    let mut attempts = vec![Attempts::default(); contestants.len()];
+    for round in 0..rounds {
+        if enough::is_settled(&results.rows, plan) || (round > 0 && watch.share.is_over()) {
+            break;
+        }
+        for at in 0..contestants.len() {
+            // Another first each round, so that nobody always follows the same one.
+            let at = (at + round) % contestants.len();
+            let (contestant, attempts) = (&contestants[at], &mut attempts[at]);
+            let out_of_reach = enough::is_out_of_reach(&results.rows, contestant.name(), plan);
+            if attempts.is_hopeless() || out_of_reach {
+                continue;
+            }
+            // Ours is the first of the first round: there is something to compare with.
+            if watch.share.is_over() && !results.rows.is_empty() {
+                if attempts.done == 0 {
+                    results.fail(contestant, plan, NO_TIME);
+                }
+                continue;
+            }
+            watch.doing(plan, round, contestant);
+            match run(contestant) {
+                Ok(lines) => {
+                    attempts.done += 1;
+                    for line in lines {
+                        results.add(contestant, &line)?;
+                    }
+                }
+                // A peer that hangs or crashes loses this round; we may not.
+                Err(error) if !contestant.is_ours() => {
+                    watch.say(&format!("  left out: {error:#}"));
+                    attempts.failed += 1;
+                    results.fail(contestant, plan, &format!("{error:#}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(results)
+}
+
 /// How far it is, for whoever waits.
 pub(super) struct Watch {
     progress: Progress,
+    share: Share,
     begun: Instant,
     /// Workloads, once per allocator.
     done: u64,
 }
 
 impl Watch {
-    pub(super) fn new(workloads: usize) -> Watch {
+    pub(super) fn new(workloads: usize, share: Share) -> Watch {
         let progress = Progress::stderr("workloads").of(workloads as u64);
-        Watch { progress, begun: Instant::now(), done: 0 }
-    }
-
-    pub(super) fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+        Watch { progress, share, begun: Instant::now(), done: 0 }
     }
 
     fn doing(&mut self, plan: &Plan, round: usize, contestant: &Contestant) {
@@ -136,11 +159,8 @@ fn clocked(
     speed: Speed,
     contestant: &Contestant,
     programs: &Programs,
+    limit: Duration,
 ) -> Result<Vec<serde_json::Value>> {
-    let limit = match speed {
-        Speed::Glance => programs.limit().min(GLANCE_LIMIT),
-        _ => programs.limit(),
-    };
     let mut command = running::quiet(contestant.program().as_os_str());
     command.args(contestant.arguments(plan.workload, plan.workers));
     command.envs(programs.environment.iter().cloned());
@@ -244,5 +264,83 @@ impl Results {
             })
         };
         plan.results.iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use anyhow::anyhow;
+
+    use super::*;
+    use crate::bench::{
+        budget::Budget,
+        plan::{Allocator, clock},
+    };
+
+    /// Lets them take turns for three rounds; the n-th run of each gives or fails as it is told. Who
+    /// was run, in order, and the row.
+    fn turns(
+        names: &[&str],
+        share: Share,
+        run: impl Fn(&str, usize) -> Result<f64>,
+    ) -> (Vec<String>, Result<Row>) {
+        let plan = clock("spawn", &["spawn"], 1);
+        let contestants: Vec<Contestant> =
+            names.iter().map(|name| Contestant::named(name)).collect();
+        let order = RefCell::new(Vec::new());
+        let mut watch = Watch::new(1, share);
+        let results = take_turns(&plan, 3, &contestants, &mut watch, |contestant| {
+            let name = contestant.name().to_owned();
+            let before = order.borrow().iter().filter(|other| **other == name).count();
+            order.borrow_mut().push(name);
+            let value = run(contestant.name(), before)?;
+            let line = serde_json::json!({ "workload": "spawn", "unit": "ns", "value": value });
+            Ok(vec![line])
+        });
+        watch.finish();
+        let setting = Setting::Apart(Allocator::System);
+        let row = results.map(|results| results.into_rows(&plan, setting).swap_remove(0));
+        (order.into_inner(), row)
+    }
+
+    fn unhurried() -> Share {
+        Budget::new(false).share(1)
+    }
+
+    #[test]
+    fn in_each_round_another_one_begins() {
+        let (order, row) = turns(&["ours", "a", "b"], unhurried(), |_, at| Ok(1.0 + at as f64));
+        assert_eq!(order, ["ours", "a", "b", "a", "b", "ours", "b", "ours", "a"]);
+        let row = row.unwrap();
+        assert_eq!((row.ours.value(), row.ours.rounds()), (Some(2.0), 3));
+    }
+
+    #[test]
+    fn a_peer_that_fails_loses_its_round_and_is_not_asked_a_third_time() {
+        let run = |name: &str, at: usize| match (name, at) {
+            ("dead", _) | ("once", 0) => Err(anyhow!("it crashed")),
+            _ => Ok(1.0 + at as f64),
+        };
+        let (order, row) = turns(&["ours", "dead", "once"], unhurried(), run);
+        assert_eq!(order.iter().filter(|name| *name == "dead").count(), 2, "{order:?}");
+        let row = row.unwrap();
+        assert_eq!((row.peers["dead"].value(), row.peers["once"].value()), (None, Some(2.5)));
+        assert_eq!(row.peers["dead"].failure(), Some("it crashed"));
+        assert_eq!(row.ours.rounds(), 3);
+    }
+
+    #[test]
+    fn ours_may_not_fail() {
+        let (order, row) = turns(&["ours", "a"], unhurried(), |_, _| Err(anyhow!("it crashed")));
+        assert_eq!((order.len(), row.is_err()), (1, true));
+    }
+
+    #[test]
+    fn who_had_no_turn_before_the_time_was_over_says_so() {
+        let (order, row) = turns(&["ours", "a"], Share::over(), |_, _| Ok(1.0));
+        assert_eq!(order, ["ours"]);
+        assert_eq!(row.unwrap().peers["a"].failure(), Some(NO_TIME));
     }
 }

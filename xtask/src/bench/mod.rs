@@ -5,6 +5,7 @@
 //! of them the ratio: absolute figures belong to the machine.
 
 mod areas;
+mod budget;
 pub(crate) mod callgrind;
 mod chart;
 mod compare;
@@ -25,12 +26,13 @@ mod running;
 mod stored;
 mod table;
 
-use std::time::Duration;
+use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 
 use self::{
     areas::Area,
+    budget::{Budget, Share},
     document::{Document, Run},
     measure::Watch,
     options::{Options, usage},
@@ -39,9 +41,6 @@ use self::{
     row::Row,
     stored::Stored,
 };
-
-/// What `all --quick` may take, without building: all areas together stay below five minutes.
-const GLANCE: Duration = Duration::from_secs(240);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse(arguments)?;
@@ -67,14 +66,19 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     running::end_with_us()?;
     let mut run = machine::facts(without_files(arguments), options.quick);
     let mut failed = Vec::new();
+    let begun = Instant::now();
     let built = build(areas, options, &mut run, &mut failed)?;
+    let building = begun.elapsed();
+    let budget = Budget::new(options.quick && areas.len() > 1);
     let mut disturbed = machine::describe(&run);
     let mut exchange = machine::look_at_exchange();
     let mut document = Document { run, rows: Vec::new() };
-    for (area, programs) in &built {
+    for (at, (area, programs)) in built.iter().enumerate() {
         let run = &mut document.run;
         machine::describe_area(area, programs, run);
-        let rows = measure_area(area, programs, areas.len(), options, run, &mut failed)?;
+        let share = budget.share(built.len() - at);
+        let several = areas.len() > 1;
+        let rows = measure_area(area, programs, several, share, options, run, &mut failed)?;
         failed.extend(not_measured(area.name, &rows));
         // What was before one area was after another.
         let before = disturbed.take();
@@ -111,6 +115,8 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
         let asked = areas.iter().map(|area| area.name).filter(|_| whole);
         say_what_changed(&old, &document, &asked.collect::<Vec<_>>())
     });
+    let measuring = budget.elapsed().as_secs();
+    println!("time      {measuring} s to measure, after {} s to build", building.as_secs());
     verdict(&failed, compared)
 }
 
@@ -171,28 +177,29 @@ fn build(
 fn measure_area(
     area: &'static Area,
     programs: &Programs,
-    areas: usize,
+    several: bool,
+    share: Share,
     options: &Options,
     run: &mut Run,
     failed: &mut Vec<String>,
 ) -> Result<Vec<Row>> {
-    let speed = match (options.quick, areas > 1) {
+    let speed = match (options.quick, several) {
         (true, true) => Speed::Glance,
         (true, false) => Speed::Quick,
         (false, _) => Speed::Full,
     };
     let chosen = chosen(area, speed, options);
-    let mut watch = Watch::new(chosen.len());
+    let mut watch = Watch::new(chosen.len(), share);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for (plan, setting) in chosen {
-        if speed == Speed::Glance && watch.elapsed() > GLANCE / areas as u32 {
+        if share.is_over() {
             left_out.push(plan.workload);
             continue;
         }
         match measure::rows(plan, setting, speed, programs, &mut watch) {
             Ok(more) => rows.extend(more),
             // One area less is a pity, all areas less is a lost day.
-            Err(error) if areas > 1 => {
+            Err(error) if several => {
                 println!("note      {} of {}: {error:#}", plan.workload, area.name);
                 let notes = run.notes.entry(area.name.to_owned()).or_default();
                 notes.push(format!("{} failed: {error:#}", plan.workload));

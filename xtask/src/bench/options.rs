@@ -22,7 +22,7 @@ Options:
   --growth-svg <FILE>
                    draw how the cost grows, from the workloads growth_<number>
   --quick          three rounds of smaller runs instead of five; with `all`, two rounds of the
-                   workloads that say most, in less than five minutes
+                   workloads that say most, in less than five minutes after building
   --only <TEXT>    only the workloads whose name contains this; may be repeated
   --no-peers       ours alone
   -h, --help       this";

@@ -248,6 +248,13 @@ pub(super) struct Contestant {
 }
 
 impl Contestant {
+    /// Without a program.
+    #[cfg(test)]
+    pub(super) fn named(name: &str) -> Contestant {
+        let peer = (![OURS, OURS_SYSTEM].contains(&name)).then(|| name.to_owned());
+        Contestant { peer, name: name.to_owned(), program: PathBuf::new() }
+    }
+
     pub(super) fn is_ours(&self) -> bool {
         self.peer.is_none()
     }
