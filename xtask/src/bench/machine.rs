@@ -92,13 +92,17 @@ pub(super) fn look_if_quiet(when: &str) -> Option<String> {
         busy.map_or("unknown".to_owned(), |busy| format!("{:.0} %", 100.0 * busy)),
         100.0 * interrupted,
     );
-    if busy.is_some_and(|busy| busy > BUSY) || interrupted > INTERRUPTED {
+    if is_disturbed(busy, interrupted) {
         println!("WARNING   not quiet {said}; its numbers are doubtful");
         Some(said)
     } else {
         println!("quiet     {said}");
         None
     }
+}
+
+fn is_disturbed(busy: Option<f64>, interrupted: f64) -> bool {
+    busy.is_some_and(|busy| busy > BUSY) || interrupted > INTERRUPTED
 }
 
 /// Says how far the cores are from each other.
@@ -172,6 +176,13 @@ mod tests {
         let stat = "cpu  10 1 5 80 4 0 0 0 7 0\ncpu0 1 1 1 1\n";
         assert_eq!(cpu_time(stat), Some((84, 100)));
         assert_eq!(cpu_time("nothing"), None);
+    }
+
+    #[test]
+    fn a_twentieth_of_the_cores_or_a_fiftieth_of_one_is_not_quiet() {
+        assert!(!is_disturbed(Some(0.05), 0.02) && !is_disturbed(None, 0.0));
+        assert!(is_disturbed(Some(0.051), 0.0) && is_disturbed(Some(0.0), 0.021));
+        assert!(is_disturbed(None, 0.021), "also where nobody says how busy it is");
     }
 
     #[test]

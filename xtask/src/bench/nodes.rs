@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+use super::programs::or_note;
 use crate::{clients, shell, tools};
 
 const ANVIL: &str = "@foundry-rs/anvil";
@@ -30,20 +31,16 @@ pub(super) fn prepare(with_peers: bool) -> Result<Prepared> {
         versions: Vec::new(),
         notes: Vec::new(),
     };
-    match clients::browser() {
-        Ok((clients, chromium)) => prepared
-            .environment
-            .extend([("SHIFTWORK_BENCH_CLIENTS", clients.into()), ("CHROMIUM", chromium.into())]),
-        Err(error) => prepared.notes.push(format!("without a browser: {error:#}")),
+    if let Some((clients, chromium)) = or_note(clients::browser(), "a browser", &mut prepared.notes)
+    {
+        let both = [("SHIFTWORK_BENCH_CLIENTS", clients.into()), ("CHROMIUM", chromium.into())];
+        prepared.environment.extend(both);
     }
-    if with_peers {
-        match anvil() {
-            Ok((program, version)) => {
-                prepared.environment.push(("SHIFTWORK_BENCH_ANVIL", program.into()));
-                prepared.versions.push(version);
-            }
-            Err(error) => prepared.notes.push(format!("without anvil: {error:#}")),
-        }
+    if with_peers
+        && let Some((program, version)) = or_note(anvil(), "anvil", &mut prepared.notes)
+    {
+        prepared.environment.push(("SHIFTWORK_BENCH_ANVIL", program.into()));
+        prepared.versions.push(version);
     }
     Ok(prepared)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    fmt::Display,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -155,12 +156,12 @@ impl Programs {
     /// A peer that can not be had is named, and the others are measured.
     fn build_foreign(&mut self) {
         for language in self.area.foreign {
-            match language.build(&self.dir) {
-                Ok((program, version)) => {
-                    self.foreign.push(program);
-                    self.versions.push(version);
-                }
-                Err(error) => self.notes.push(format!("without {language:?}: {error:#}")),
+            let built = language.build(&self.dir);
+            if let Some((program, version)) =
+                or_note(built, format!("{language:?}"), &mut self.notes)
+            {
+                self.foreign.push(program);
+                self.versions.push(version);
             }
         }
     }
@@ -231,6 +232,11 @@ impl Programs {
     }
 }
 
+/// What could be had; or else a note that it could not, and why.
+pub(super) fn or_note<T>(had: Result<T>, what: impl Display, notes: &mut Vec<String>) -> Option<T> {
+    had.map_err(|error| notes.push(format!("without {what}: {error:#}"))).ok()
+}
+
 /// Is there such a program in the crate `benches`?
 fn has_source(name: &str) -> bool {
     let dir = shell::root().join("benches/src/bin").join(name);
@@ -274,5 +280,21 @@ impl Contestant {
             words.extend(["--peer".to_owned(), peer.clone()]);
         }
         words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_had_is_named_with_the_reason() {
+        let mut notes = Vec::new();
+        assert_eq!(or_note(Ok(1), "Go", &mut notes), Some(1));
+        let error = anyhow!("npm is not there").context("please install anvil");
+        assert_eq!(or_note(Err::<(), _>(error), "anvil", &mut notes), None);
+        assert_eq!(notes, ["without anvil: please install anvil: npm is not there"]);
     }
 }

@@ -76,3 +76,10 @@ fn every_row_is_described_among_the_workloads_of_its_area() {
     let jobs = described(&page, "job").unwrap();
     assert!(!is_described(jobs, "spawn_tree") && !is_described(jobs, "growth_7"));
 }
+
+#[test]
+fn the_readme_shows_the_picture_of_all_workloads() {
+    let readme = fs::read_to_string(shell::root().join("README.md")).unwrap();
+    assert!(readme.contains(&format!("(docs/{OVERVIEW})")), "README.md has no docs/{OVERVIEW}");
+    assert!(shell::root().join("docs").join(OVERVIEW).is_file());
+}
