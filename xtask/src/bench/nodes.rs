@@ -36,9 +36,7 @@ pub(super) fn prepare(with_peers: bool) -> Result<Prepared> {
         let both = [("SHIFTWORK_BENCH_CLIENTS", clients.into()), ("CHROMIUM", chromium.into())];
         prepared.environment.extend(both);
     }
-    if with_peers
-        && let Some((program, version)) = or_note(anvil(), "anvil", &mut prepared.notes)
-    {
+    if with_peers && let Some((program, version)) = or_note(anvil(), "anvil", &mut prepared.notes) {
         prepared.environment.push(("SHIFTWORK_BENCH_ANVIL", program.into()));
         prepared.versions.push(version);
     }
