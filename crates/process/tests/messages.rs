@@ -330,12 +330,6 @@ fn a_process_that_always_has_mail_does_not_starve_another() {
 fn two_that_hand_off_to_each_other_do_not_starve_a_third() {
     let runtime = runtime(1);
     let (tell, told) = channel();
-    let player = |mut ctx: Context<Addr<Never>>| async move {
-        let other = ctx.receive().await;
-        drop(other);
-    };
-    drop(runtime.spawn_process(player).unwrap());
-    struct Never;
     enum Ball {
         From(Addr<Ball>),
     }
@@ -356,34 +350,44 @@ fn two_that_hand_off_to_each_other_do_not_starve_a_third() {
     other.kill();
 }
 
-#[test]
-fn a_handed_to_process_runs_next_on_the_same_worker() {
-    let runtime = runtime(1);
-    let (tell, told) = channel();
-    let target = {
-        let tell = tell.clone();
-        runtime.spawn_process(move |mut ctx: Context<&'static str>| async move {
-            while let Some(text) = ctx.receive().await {
-                tell.send(text).unwrap();
-            }
-        })
-    };
-    let target = target.unwrap();
-    let sender = runtime.spawn_process(move |ctx: Context<()>| async move {
-        kernel::yield_now().await; // until the target is idle
-        kernel::yield_now().await;
-        let other = tell.clone();
-        ctx.spawn(move |_: Context<()>| async move { other.send("queued before").unwrap() })
-            .unwrap();
-        target.hand_off("handed to").unwrap();
-        kernel::yield_now().await;
-        tell.send("sender again").unwrap();
+/// The order in which a target and another process run that is queued after a process has sent to the
+/// target by `tell`, in its turn.
+fn order_after(tell: fn(&Addr<&'static str>)) -> Vec<&'static str> {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let (note, noted) = channel();
+    let target = echo(&simulation, note.clone());
+    simulation.run(); // until the target is idle
+    let sender = simulation.spawn_process(move |ctx: Context<()>| async move {
+        tell(&target);
+        let other = note.clone();
+        let other = move |_: Context<()>| async move { other.send("queued after").unwrap() };
+        ctx.runtime().spawn_process(other).unwrap();
+        yield_now().await;
+        note.send("sender again").unwrap();
     });
     sender.unwrap();
-    assert_eq!(told.next(), "handed to");
-    let rest = [told.next(), told.next()];
-    assert!(rest.contains(&"queued before") && rest.contains(&"sender again"));
-    assert!(runtime.metrics().total().hand_offs > 0);
+    simulation.run();
+    noted.all()
+}
+
+/// The other lies on top of the worker's queue: after an ordinary send it runs first.
+#[test]
+fn a_handed_to_process_runs_next_before_one_that_was_queued_after_it() {
+    let sent = order_after(|target| target.send("sent").unwrap());
+    assert_eq!(sent, ["queued after", "sent", "sender again"]);
+    let handed = order_after(|target| target.hand_off("handed to").unwrap());
+    assert_eq!(handed, ["handed to", "queued after", "sender again"]);
+    let used_up = order_after(|target| target.clone().hand_off_last("handed to").unwrap());
+    assert_eq!(used_up, ["handed to", "queued after", "sender again"]);
+}
+
+#[test]
+fn a_queued_process_that_is_handed_to_runs_next_and_reads_in_order() {
+    let order = order_after(|target| {
+        target.send("a").unwrap(); // it is queued from now on
+        target.hand_off("b").unwrap();
+    });
+    assert_eq!(order, ["a", "b", "queued after", "sender again"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl<T> Told<T> {
 }
 
 /// A process that passes on what it receives, until it is asked to end.
-pub(crate) fn echo<M: Send + 'static>(runtime: &Runtime, to: Sender<M>) -> Addr<M> {
+pub(crate) fn echo<M: Send + 'static>(runtime: &kernel::Handle, to: Sender<M>) -> Addr<M> {
     let echo = runtime.spawn_process(move |mut ctx: Context<M>| async move {
         while let Some(message) = ctx.receive().await {
             if to.send(message).is_err() {
