@@ -73,3 +73,35 @@ impl Pool {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn more_jobs_than_threads_wait_and_are_done_by_the_same_threads() {
+        const JOBS: usize = THREADS_MAX + 3;
+        let pool = Arc::new(Pool::default());
+        let ((enter, entered), (open, gate)) = (mpsc::channel(), mpsc::channel::<()>());
+        let gate = Arc::new(Mutex::new(gate));
+        for _ in 0..JOBS {
+            let (enter, gate) = (enter.clone(), gate.clone());
+            pool.run(Box::new(move || {
+                enter.send(thread::current().id()).unwrap();
+                // Until it is opened for all.
+                let _ = gate.lock().unwrap().recv();
+            }));
+        }
+        let next = || entered.recv_timeout(Duration::from_secs(20)).unwrap();
+        let threads: Vec<_> = (0..THREADS_MAX).map(|_| next()).collect();
+        {
+            let state = pool.state.lock().unwrap();
+            assert_eq!((state.threads, state.jobs.len()), (THREADS_MAX, JOBS - THREADS_MAX));
+        }
+        drop(open);
+        let rest: Vec<_> = (THREADS_MAX..JOBS).map(|_| next()).collect();
+        assert!(rest.iter().all(|thread| threads.contains(thread)));
+    }
+}

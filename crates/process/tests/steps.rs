@@ -230,6 +230,66 @@ fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
     assert_eq!(text(7), "the handler panicked: in a turn");
 }
 
+/// Yields so many commands of this name, tells of each completion, and ends.
+fn yields(count: u64, name: &'static str, tell: Sender<Result<Payload, String>>) -> Scripted {
+    let mut left = count;
+    Scripted::new(move |events, out| {
+        if events.is_empty() {
+            (0..count).for_each(|tag| out.command(tag, name, ()));
+        }
+        for event in events.drain(..) {
+            if let Event::Completed { result, .. } = event {
+                left -= 1;
+                tell.send(result).unwrap();
+            }
+        }
+        if left == 0 { out.done() } else { out.blocked() }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_handler_that_blocks_does_not_keep_the_only_worker_from_others() {
+    let runtime = runtime(1);
+    let ((enter, entered), (open, gate)) = (channel(), channel());
+    let gate = Mutex::new(gate);
+    runtime.handle_blocking("wait", move |_| {
+        enter.send(()).unwrap();
+        Ok(gate.lock().unwrap().next())
+    });
+    let (tell, told) = channel();
+    start(&runtime, yields(1, "wait", tell));
+    entered.next();
+    let opener = move |_: Context<()>| async move { open.send(Payload::from(7)).unwrap() };
+    runtime.spawn_process(opener).unwrap();
+    assert_eq!(told.next(), Ok(7.into()));
+}
+
+/// One command more than there are threads: it waits for one of them.
+#[test]
+fn a_command_more_than_there_are_threads_is_completed_too() {
+    const COMMANDS: u64 = 65;
+    let runtime = runtime(1);
+    let ((enter, entered), (open, gate)) = (channel(), channel());
+    let gate = Mutex::new(gate);
+    runtime.handle_blocking("wait", move |_| {
+        enter.send(()).unwrap();
+        Ok(gate.lock().unwrap().next())
+    });
+    let (tell, told) = channel();
+    let process = start(&runtime, yields(COMMANDS, "wait", tell));
+    for _ in 1..COMMANDS {
+        entered.next();
+    }
+    for number in 0..COMMANDS {
+        open.send(Payload::from(number as i64)).unwrap();
+    }
+    let mut results: Vec<_> = (0..COMMANDS).map(|_| told.next().unwrap()).collect();
+    results.sort_by_key(Payload::as_int);
+    assert!(results.into_iter().eq((0..COMMANDS as i64).map(Payload::from)));
+    assert_eq!(block_on(process.exited()), ExitReason::Normal);
+}
+
 /// Its process has not heard of the panic when it asks for the second.
 #[test]
 fn the_tag_of_a_handler_that_panicked_is_free_after_the_step_that_hears_of_it() {
