@@ -188,7 +188,8 @@ pub trait Processes {
 
     /// Asks all processes to end, waits for `timeout` at most (see
     /// [`STOP_TIMEOUT`](crate::STOP_TIMEOUT)), then kills those that are left, and says how many
-    /// did what. No process is spawned from now on.
+    /// did what. Those that are still in a turn then get one more second to end it; after that they
+    /// are counted as [`left`](StopReport::left). No process is spawned from now on.
     ///
     /// On an ordinary thread, wait for it with [`block_on`](crate::block_on).
     ///

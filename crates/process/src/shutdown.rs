@@ -36,7 +36,7 @@ pub struct StopReport {
     pub failed: usize,
     /// Did not end in time, and were killed.
     pub killed: usize,
-    /// Still in a turn that does not end.
+    /// Killed, and a second later still in the turn they were in.
     pub left: usize,
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use common::{channel, idler, runtime};
 use kernel::Runtime;
 use process::{
-    Context, ExitReason, MailboxKind, Payload, Pid, ProcessState, Processes, Reply, SendError,
-    SpawnError, block_on,
+    BOUND, BOUND_MAX, CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, Context, ExitReason, MailboxKind,
+    Payload, Pid, ProcessState, Processes, RESTART_PERIOD, RESTARTS_MAX, Reply, STOP_TIMEOUT,
+    SendError, SpawnError, block_on,
 };
 
 #[test]
@@ -182,6 +183,51 @@ fn stopping_asks_then_kills_and_counts() {
     assert!(runtime.processes().is_empty());
     let refused = runtime.spawn_process(|_: Context<()>| async {});
     assert_eq!(refused.unwrap_err(), SpawnError::Stopping);
+}
+
+#[test]
+fn one_that_does_not_hear_is_killed_when_the_time_is_over() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let deaf = simulation.spawn_process(|ctx: Context<()>| async move {
+        std::future::pending::<()>().await;
+        drop(ctx);
+    });
+    let deaf = deaf.unwrap();
+    simulation.run();
+    let begun = simulation.now();
+    let stopped = simulation.stop_processes(STOP_TIMEOUT);
+    let report = simulation.block_on(stopped).unwrap();
+    assert_eq!((report.orderly, report.failed, report.killed, report.left), (0, 0, 1, 0));
+    assert_eq!(simulation.now() - begun, Duration::from_secs(10));
+    assert_eq!(deaf.exit_reason(), Some(ExitReason::Killed));
+}
+
+/// It is killed too, but that takes effect at the end of its turn.
+#[test]
+fn one_whose_turn_does_not_end_is_left_a_second_after_the_time_is_over() {
+    let runtime = runtime(2);
+    let ((begin, begun), (open, gate)) = (channel(), channel());
+    let busy = runtime.spawn_process(move |_: Context<()>| async move {
+        begin.send(()).unwrap();
+        gate.next()
+    });
+    let busy = busy.unwrap();
+    begun.next();
+    let (timeout, from) = (Duration::from_millis(10), runtime.now());
+    let report = block_on(runtime.stop_processes(timeout));
+    assert_eq!((report.orderly, report.failed, report.killed, report.left), (0, 0, 0, 1));
+    assert!(runtime.now() - from >= timeout + Duration::from_secs(1));
+    open.send(()).unwrap();
+    block_on(busy.exited());
+}
+
+#[test]
+fn defaults_are_what_the_documents_say() {
+    let seconds = Duration::from_secs;
+    assert_eq!((RESTARTS_MAX, RESTART_PERIOD), (5, seconds(60)));
+    assert_eq!((CHILD_STOP_TIMEOUT, CHILD_START_TIMEOUT), (seconds(5), seconds(30)));
+    assert_eq!(STOP_TIMEOUT, seconds(10));
+    assert_eq!((BOUND, BOUND_MAX), (1024, 65_000));
 }
 
 /// One that stops the others neither asks itself to end, nor waits for itself, nor kills itself.
