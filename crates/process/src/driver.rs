@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     future::poll_fn,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     task::Poll,
     time::Duration,
 };
@@ -15,6 +15,7 @@ use crate::{
     context::Context,
     core::{self, BLOCKED},
     dispatch::{self, Command, SLEEP},
+    ending,
     error::SpawnError,
     event::Event,
     exit::ExitReason,
@@ -222,14 +223,17 @@ impl<P: Process> Driver<P> {
         }
     }
 
-    /// Closes the process; if that panics, a good end is none.
+    /// Closes the process, once. If that panics, a good end is none, and the kernel is told as of any
+    /// panic; else the first reason stays.
     fn close(&mut self, reason: ExitReason) -> ExitReason {
         self.closed = true;
         match catch_unwind(AssertUnwindSafe(|| self.process.close())) {
-            Err(payload) if reason.is_orderly() => {
-                ExitReason::Panic(crate::ending::panic_text(&*payload).into())
+            Err(payload) if reason.is_orderly() => resume_unwind(payload),
+            Err(payload) => {
+                ending::contain(|| drop(payload));
+                reason
             }
-            _ => reason,
+            Ok(()) => reason,
         }
     }
 }

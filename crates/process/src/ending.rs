@@ -115,7 +115,7 @@ pub(crate) fn wake(waker: Waker) {
     contain(|| waker.wake());
 }
 
-fn contain(user: impl FnOnce()) {
+pub(crate) fn contain(user: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(user));
 }
 

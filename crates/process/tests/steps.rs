@@ -9,6 +9,7 @@ use std::{
 };
 
 use common::{channel, runtime};
+use kernel::{Report, Runtime};
 use process::{
     Addr, Context, Event, ExitReason, InitContext, Payload, Process, ProcessError, ProcessState,
     Processes, SpawnError, StepOutput, UnknownMethod, block_on,
@@ -102,7 +103,13 @@ fn an_unknown_method_ends_it_with_the_name() {
 
 #[test]
 fn panics_in_init_step_and_close_are_exits_with_their_text() {
-    let runtime = runtime(1);
+    let (report, reported) = channel();
+    let builder = Runtime::builder().workers(1);
+    let builder = builder.on_report(move |what| match what {
+        Report::Panicked { text, .. } => report.send(text.clone()).unwrap(),
+        other => panic!("{other}"),
+    });
+    let runtime = builder.build().unwrap();
     let (tell, told) = channel();
     let mut scripted = Scripted::new(|_, _| Ok(()));
     scripted.closed = Some(tell.clone());
@@ -116,22 +123,44 @@ fn panics_in_init_step_and_close_are_exits_with_their_text() {
     assert_eq!(block_on(process.exited()), ExitReason::Panic("in step".into()));
     assert_eq!(told.next(), "closed");
 
-    struct BadClose;
-    impl Process for BadClose {
-        fn step(
-            &mut self,
-            _: &mut Vec<Event<Payload>>,
-            out: &mut StepOutput,
-        ) -> Result<(), ProcessError> {
-            out.done();
-            Ok(())
-        }
-        fn close(&mut self) {
-            panic!("in close");
-        }
-    }
-    let process = runtime.process().start(BadClose, "", ()).unwrap();
+    let process = runtime.process().start(BadClose(StepOutput::done), "", ()).unwrap();
     assert_eq!(block_on(process.exited()), ExitReason::Panic("in close".into()));
+    assert_eq!([(); 3].map(|()| reported.next()), ["in init", "in step", "in close"]);
+    assert_eq!(runtime.metrics().total().panics, 3);
+}
+
+/// A process that panics when it is closed.
+struct BadClose(fn(&mut StepOutput));
+
+impl Process for BadClose {
+    fn step(
+        &mut self,
+        _: &mut Vec<Event<Payload>>,
+        out: &mut StepOutput,
+    ) -> Result<(), ProcessError> {
+        (self.0)(out);
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        panic!("in close");
+    }
+}
+
+#[test]
+fn a_panic_in_close_changes_nothing_of_a_worse_end() {
+    let mut simulation = Runtime::builder().workers(1).on_report(|_| {}).simulate(0).unwrap();
+    let mut start = |step: fn(&mut StepOutput)| {
+        let process = simulation.process().start(BadClose(step), "", ()).unwrap();
+        simulation.run();
+        process
+    };
+    let panics = start(|_| panic!("in step"));
+    let killed = start(StepOutput::idle);
+    killed.kill();
+    simulation.run();
+    assert_eq!(panics.exit_reason(), Some(ExitReason::Panic("in step".into())));
+    assert_eq!(killed.exit_reason(), Some(ExitReason::Killed));
 }
 
 #[test]
