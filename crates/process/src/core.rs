@@ -105,12 +105,20 @@ impl<M: Send> Front<M> {
 }
 
 impl<M> Front<M> {
-    /// Notes how long a turn took. For the turn itself.
+    /// Notes how long a turn took that is timed. For the turn itself.
+    ///
+    /// What is kept is the mean of all that were timed: with that of the last few, the time of all
+    /// turns would fall when short turns follow long ones. A whole number of nanoseconds could not
+    /// follow after many.
     pub(crate) fn note_time(&self, nanos: u64) {
-        let nanos = u32::try_from(nanos).unwrap_or(u32::MAX).max(1);
-        let average = self.store.average.load(Relaxed);
-        let next = if average == 0 { nanos } else { average - average / 8 + nanos / 8 };
-        self.store.average.store(next, Relaxed);
+        let before = self.core.steps() / SAMPLE;
+        let mut mean = nanos.max(1) as f32;
+        // Many processes have one such turn in their life, and no division.
+        if before > 0 {
+            let old = f32::from_bits(self.store.mean.load(Relaxed));
+            mean = old + (mean - old) / (before + 1) as f32;
+        }
+        self.store.mean.store(mean.to_bits(), Relaxed);
     }
 }
 
@@ -135,7 +143,7 @@ pub(crate) struct MailInfo {
     pub(crate) bound: u32,
     pub(crate) dropped: u64,
     /// How long a turn of the process takes, in nanoseconds; 0 if none was timed.
-    pub(crate) average: u32,
+    pub(crate) mean: f32,
 }
 
 /// # Safety
@@ -148,7 +156,7 @@ unsafe fn mail_of<M: Send>(core: &Core) -> MailInfo {
         len: mail.len(),
         bound: mail.bound(),
         dropped: mail.dropped(),
-        average: front.store.average.load(Relaxed),
+        mean: f32::from_bits(front.store.mean.load(Relaxed)),
     }
 }
 
@@ -278,8 +286,8 @@ impl Core {
 
     /// How long all turns took together, as far as the timed ones tell.
     pub(crate) fn cpu_nanos(&self) -> Option<u64> {
-        let average = self.mail().average;
-        (average > 0).then(|| u64::from(average).saturating_mul(self.steps()))
+        let mean = f64::from(self.mail().mean);
+        (mean > 0.0).then(|| (mean * self.steps() as f64) as u64)
     }
 
     /// Calls `user` with the news, and sets the flags by what is left of it. For turns.
@@ -395,3 +403,58 @@ const _: () = assert!(align_of::<Front<u128>>() == 8 && size_of::<Front<u128>>()
 
 #[cfg(all(test, loom))]
 mod models;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn front() -> Front<u8> {
+        let pid = Pid::new(0, 1);
+        Front { core: Core::new::<u8>(pid, 0, Gauge::new(1, 0)), store: Store::new() }
+    }
+
+    /// Takes the turns up to the next that is timed, which takes so long. Gives the time of all.
+    fn time_next(front: &Front<u8>, nanos: u64) -> u64 {
+        while !front.core.count_step() {}
+        front.note_time(nanos);
+        front.core.cpu_nanos().unwrap()
+    }
+
+    #[test]
+    fn time_of_all_turns_does_not_fall_when_short_ones_follow_long_ones() {
+        let front = front();
+        let mut before = 0;
+        for sample in 0..2000 {
+            let long = sample < 1000;
+            let all = time_next(&front, if long { SECOND / 1000 } else { 1 });
+            assert!(all >= before, "{all} after {before}, sample {sample}");
+            before = all;
+        }
+        // A thousand samples of a millisecond, each for 256 turns.
+        assert!((255 * SECOND..=256 * SECOND).contains(&before), "{before}");
+    }
+
+    #[test]
+    fn long_turns_after_very_many_short_ones_are_seen() {
+        let front = front();
+        time_next(&front, 100);
+        // As after so many samples of the same length.
+        let samples = 1_000_000;
+        front.core.steps.store(samples * SAMPLE + FIRST_TIMED - 1, Relaxed);
+        let before = front.core.cpu_nanos().unwrap();
+        let mut after = 0;
+        for _ in 0..1000 {
+            after = time_next(&front, 10_000);
+        }
+        let more = after - before;
+        let expected = 1000 * SAMPLE * 10_000;
+        assert!(more.abs_diff(expected) < expected / 10, "{more} of {expected}");
+    }
+
+    #[test]
+    fn turn_of_any_length_counts_in_full() {
+        assert_eq!(time_next(&front(), 64 * SECOND) / SECOND, 2 * 64);
+    }
+}

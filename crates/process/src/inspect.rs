@@ -54,8 +54,10 @@ pub struct ProcessInfo {
     /// How long ago it was spawned, in whole milliseconds. After 2³² of them, 49.7 days, it begins
     /// anew.
     pub age: Duration,
-    /// How much time its turns took, estimated from one in 256 of them, beginning with the second;
-    /// `None` before that.
+    /// How much time passed in its turns, whether their worker had a core or not. It is estimated: the
+    /// mean of those that were timed, one in 256 beginning with the second, for all of them, and
+    /// never more than its age. `None` before the second. What later samples say of the turns since
+    /// the last one may be less.
     pub cpu_time: Option<Duration>,
     /// Whether exits of links come as events.
     pub traps_exits: bool,
@@ -102,8 +104,18 @@ fn age(now: Duration, born: u32) -> Duration {
     Duration::from_millis(age.into())
 }
 
+/// How long it may have been in turns at most: no longer than it is there, as far as that is known.
+fn time_max(now: Duration, age: Duration) -> Duration {
+    /// An age is in whole milliseconds.
+    const ROUNDED: Duration = Duration::from_millis(1);
+    let is_whole = u32::try_from(now.as_millis()).is_ok();
+    if is_whole { age + ROUNDED } else { now }
+}
+
 pub(crate) fn info(process: &StrandWith<Core>) -> ProcessInfo {
     let mail = process.mail();
+    let now = process.runtime().now();
+    let age = age(now, process.born());
     let mut info = ProcessInfo {
         pid: process.pid(),
         name: None,
@@ -116,8 +128,10 @@ pub(crate) fn info(process: &StrandWith<Core>) -> ProcessInfo {
         links: Vec::new(),
         monitors: 0,
         groups: Vec::new(),
-        age: age(process.runtime().now(), process.born()),
-        cpu_time: process.cpu_nanos().map(Duration::from_nanos),
+        age,
+        cpu_time: process
+            .cpu_nanos()
+            .map(|nanos| Duration::from_nanos(nanos).min(time_max(now, age))),
         traps_exits: process.has(TRAPS),
         cancelled: process.has(CANCELLED),
     };
@@ -175,5 +189,15 @@ mod tests {
         ] {
             assert_eq!(age(ms(now), born as u32), ms(expected), "{born} to {now}");
         }
+    }
+
+    #[test]
+    fn time_in_turns_is_no_more_than_the_age_while_that_is_known() {
+        let ms = Duration::from_millis;
+        let lap = 1 << 32;
+        assert_eq!(time_max(ms(9), ms(4)), ms(5));
+        assert_eq!(time_max(ms(lap - 1), ms(4)), ms(5));
+        // It may be older by a lap.
+        assert_eq!(time_max(ms(lap + 9), ms(4)), ms(lap + 9));
     }
 }

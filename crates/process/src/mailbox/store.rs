@@ -33,8 +33,9 @@ pub(crate) struct Store<M> {
     pub(super) backlog: UnsafeCell<Ends<M>>,
     /// The length of the backlog; those who may not look at it may read this.
     pub(super) waiting: AtomicU32,
-    /// A moving average of the length of the process's turns; 0 before one was timed.
-    pub(crate) average: AtomicU32,
+    /// The mean length of the process's turns that were timed, in nanoseconds, as the bits of an
+    /// `f32`; 0 before one was.
+    pub(crate) mean: AtomicU32,
 }
 
 // SAFETY: messages are moved from thread to thread; the slot and the backlog are each touched by
@@ -67,7 +68,7 @@ impl<M> Store<M> {
             slot: UnsafeCell::new(slot),
             backlog: UnsafeCell::new(Ends(ptr::null_mut(), ptr::null_mut())),
             waiting: AtomicU32::new(0),
-            average: AtomicU32::new(0),
+            mean: AtomicU32::new(0),
         }
     }
 }
