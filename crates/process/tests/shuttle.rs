@@ -5,6 +5,8 @@
 //! and scheduler.
 #![cfg(shuttle)]
 
+#[path = "shuttle/completions.rs"]
+mod completions;
 #[path = "shuttle/supervision.rs"]
 mod supervision;
 
