@@ -23,7 +23,9 @@ const CHAIN_MAX: u32 = 512;
 /// The address of a process that takes messages of type `M`. Cheap to clone.
 ///
 /// Messages from one sender to one process arrive in the order they were sent. A message that can
-/// not be sent comes back with the reason: nothing is swallowed.
+/// not be sent comes back with the reason. One that was sent is dropped if the process exits before it
+/// reads it: a [`call`](Addr::call) ends with [`NoReply`](crate::CallError::NoReply) then, and who must
+/// know of others [monitors](crate::Context::monitor) the process, or has them answered.
 ///
 /// ```
 /// use process::{Context, Processes, SendError};
