@@ -71,7 +71,9 @@ impl FaultPlan {
         FaultPlan { seed, delay_max: Duration::ZERO, slow_max: Duration::ZERO, kills: Vec::new() }
     }
 
-    /// Each message is late by up to this, so that those of different pairs overtake each other.
+    /// Each message is late by up to this, so that those of different pairs overtake each other. The
+    /// exit of its sender is not heard before it. Replies to calls, requests to end and kills are not
+    /// late.
     pub fn delays(mut self, max: Duration) -> FaultPlan {
         self.delay_max = max;
         self

@@ -103,6 +103,53 @@ fn delayed_messages_arrive_once_in_order_per_pair_and_overtake_those_of_others()
     });
 }
 
+/// Two send to a third, one of them a millisecond later. The order in which it reads.
+fn order_of_two(seed: u64, plan: Option<FaultPlan>) -> Vec<&'static str> {
+    let mut simulation = simulation(2, seed);
+    if let Some(plan) = plan {
+        simulation.inject(plan);
+    }
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = heard.clone();
+    let reader = simulation.spawn_process(move |mut ctx: Context<&'static str>| async move {
+        while let Some(word) = ctx.receive().await {
+            note.lock().unwrap().push(word);
+        }
+    });
+    let reader = reader.unwrap();
+    for (name, after) in [("first", 0), ("second", 1)] {
+        let reader = reader.clone();
+        let sender = simulation.spawn_process(move |ctx: Context<()>| async move {
+            ctx.sleep(Duration::from_millis(after)).await;
+            reader.send(name).unwrap();
+        });
+        sender.unwrap();
+    }
+    simulation.run();
+    heard.lock().unwrap().clone()
+}
+
+#[test]
+fn message_of_one_overtakes_that_of_another_only_with_delays() {
+    const MAX: Duration = Duration::from_millis(50);
+    let (mut kept, mut overtaken) = (0, 0);
+    for seed in 0..50 {
+        assert_eq!(order_of_two(seed, None), ["first", "second"]);
+        match *order_of_two(seed, Some(FaultPlan::new(seed).delays(MAX))) {
+            ["first", "second"] => kept += 1,
+            ["second", "first"] => overtaken += 1,
+            ref other => panic!("{other:?}, seed {seed}"),
+        }
+    }
+    assert!(kept > 0 && overtaken > 0, "{kept} kept their order, {overtaken} did not");
+}
+
+#[test]
+#[should_panic(expected = "in simulations only")]
+fn faults_are_refused_by_a_real_runtime() {
+    common::runtime(1).inject(FaultPlan::new(0));
+}
+
 /// Who calls is answered or told why not, whoever is killed.
 #[test]
 fn kills_reach_everyone_who_is_tied_to_the_victim() {
