@@ -14,7 +14,8 @@ use crate::{
     sync::Mutex,
 };
 
-/// The built-in command that is complete after a time.
+/// The built-in command that is complete after a time: its input is a whole number of nanoseconds, and
+/// its result empty. [`StepOutput::sleep`](crate::StepOutput::sleep) yields it.
 pub const SLEEP: &str = "sleep";
 
 /// A command on its way to its completion.

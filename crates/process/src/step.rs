@@ -76,7 +76,8 @@ pub trait Process: Send + 'static {
     }
 
     /// Goes on: takes the events that have come, and writes commands and a status. The first step
-    /// has no events. What it leaves in `events` is dropped, so it should look at each of them.
+    /// has no events, any other 64 at most: what else has come is for the next. What it leaves in
+    /// `events` is dropped, so it should look at each of them.
     ///
     /// # Errors
     /// What was wrong; the process exits with it.
@@ -159,7 +160,7 @@ impl StepOutput {
         self.yields.push(Yield::Command { tag, name: name.into(), input: input.into() });
     }
 
-    /// Completes `tag` after a time.
+    /// Completes `tag` after a time: the command [`SLEEP`](crate::SLEEP).
     pub fn sleep(&mut self, tag: u64, after: Duration) {
         self.yields.push(Yield::Timer { tag, after });
     }
@@ -253,7 +254,8 @@ impl StepOutput {
         self.status = Status::Idle;
     }
 
-    /// No step until a yield is complete, or it is asked to end. Messages wait meanwhile.
+    /// No step until a yield is complete, it is asked to end, or it hears of an exit. Messages wait
+    /// meanwhile.
     pub fn blocked(&mut self) {
         self.status = Status::Blocked;
     }

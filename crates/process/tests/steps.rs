@@ -12,7 +12,7 @@ use common::{channel, runtime};
 use kernel::{Report, Runtime};
 use process::{
     Addr, Context, Event, ExitReason, InitContext, Payload, Process, ProcessError, ProcessState,
-    Processes, SpawnError, StepOutput, UnknownMethod, block_on,
+    Processes, SLEEP, SpawnError, StepOutput, UnknownMethod, block_on,
 };
 
 type Step =
@@ -257,6 +257,34 @@ fn several_yields_are_open_at_once_and_each_completes_with_its_tag() {
     assert_eq!(text(5), "no handler is registered for the command \"no such command\"");
     assert_eq!(results[6].1, Ok(Payload::Empty));
     assert_eq!(text(7), "the handler panicked: in a turn");
+}
+
+#[test]
+fn sleep_is_built_in_and_wants_a_whole_number_of_nanoseconds() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    simulation.handle_command(SLEEP, |_| panic!("a handler of that name is never called"));
+    let (tell, told) = channel();
+    let handle = simulation.handle().clone();
+    let scripted = Scripted::new(move |events, out| {
+        if events.is_empty() {
+            out.command(1, SLEEP, 1_000_000);
+            out.command(2, SLEEP, "x");
+            out.command(3, SLEEP, -1);
+            out.sleep(4, Duration::from_millis(2));
+        }
+        for event in events.drain(..) {
+            let Event::Completed { tag, result } = event else { continue };
+            tell.send((tag, handle.now().as_millis(), result)).unwrap();
+        }
+        out.blocked();
+        Ok(())
+    });
+    simulation.process().start(scripted, "main", ()).unwrap();
+    simulation.run();
+    let refused = || Err("sleep wants a whole number of nanoseconds".to_owned());
+    let slept = || Ok(Payload::Empty);
+    let expected = [(2, 0, refused()), (3, 0, refused()), (1, 1, slept()), (4, 2, slept())];
+    assert_eq!(told.all(), expected);
 }
 
 /// Yields so many commands of this name, tells of each completion, and ends.
