@@ -9,6 +9,7 @@ use crate::{
     error::{SendError, SendManyError},
     exit::ExitReason,
     faults,
+    inspect::{self, ProcessState},
     mailbox::{
         chain::Node,
         stack::{Pushed, Refused},
@@ -59,6 +60,22 @@ impl<M: Send + 'static> Addr<M> {
     /// Whether the process has not exited. It may exit right after this said yes.
     pub fn is_alive(&self) -> bool {
         !self.0.mail().is_closed()
+    }
+
+    /// What the process is doing. By its pid one that has exited is not found any more; here it is
+    /// [`Complete`](ProcessState::Complete).
+    ///
+    /// ```
+    /// use process::{Context, ProcessState, Processes, block_on};
+    ///
+    /// let runtime = kernel::Runtime::new()?;
+    /// let brief = runtime.spawn_process(|_: Context<()>| async {})?;
+    /// block_on(brief.exited());
+    /// assert_eq!(brief.state(), ProcessState::Complete);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn state(&self) -> ProcessState {
+        if self.is_alive() { inspect::state_of(&self.untyped()) } else { ProcessState::Complete }
     }
 
     /// How many messages wait.

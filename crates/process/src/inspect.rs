@@ -21,7 +21,7 @@ pub enum ProcessState {
     Blocked,
     /// It waits for messages.
     Idle,
-    /// It has exited.
+    /// It has exited: only an address still tells of it, see [`Addr::state`](crate::Addr::state).
     Complete,
 }
 
@@ -86,7 +86,7 @@ pub struct ProcessCounts {
     pub dropped: u64,
 }
 
-fn state_of(process: &StrandWith<Core>) -> ProcessState {
+pub(crate) fn state_of(process: &StrandWith<Core>) -> ProcessState {
     match process.strand().phase() {
         Phase::Queued => ProcessState::Ready,
         Phase::Running => ProcessState::Running,

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{channel, idler, runtime};
-use kernel::Runtime;
+use kernel::{Handle, Runtime};
 use process::{
     BOUND, BOUND_MAX, CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, Context, ExitReason, MailboxKind,
     Payload, Pid, ProcessState, Processes, RESTART_PERIOD, RESTARTS_MAX, Reply, STOP_TIMEOUT,
@@ -158,6 +158,28 @@ fn inspection_shows_what_a_process_does() {
     go.send(()).unwrap();
     block_on(busy.exited());
     assert_eq!(runtime.processes().len(), 1);
+}
+
+#[test]
+fn an_address_tells_the_state_also_when_the_process_is_complete() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let (tell, told) = channel();
+    let process = simulation.spawn_process(move |mut ctx: Context<()>| async move {
+        tell.send(ctx.addr().state()).unwrap();
+        ctx.receive().await;
+    });
+    let process = process.unwrap();
+    let by_pid = |on: &Handle| on.process_info(process.pid()).map(|info| info.state);
+    let expect = |on: &Handle, state| {
+        assert_eq!((process.state(), by_pid(on)), (state, Some(state)));
+    };
+    expect(&simulation, ProcessState::Ready);
+    simulation.run();
+    assert_eq!(told.next(), ProcessState::Running);
+    expect(&simulation, ProcessState::Idle);
+    process.send(()).unwrap();
+    simulation.run();
+    assert_eq!((process.state(), by_pid(&simulation)), (ProcessState::Complete, None));
 }
 
 #[test]
