@@ -76,7 +76,15 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Completes the command. If the process has exited meanwhile, nobody hears of it.
+    /// Completes the command, once: a second time does not compile. If the process has exited
+    /// meanwhile, nobody hears of it.
+    ///
+    /// ```compile_fail,E0382
+    /// fn finish(completion: process::Completion) {
+    ///     completion.complete(Ok(1.into()));
+    ///     completion.complete(Ok(2.into()));
+    /// }
+    /// ```
     pub fn complete(mut self, result: Result<Payload, String>) {
         self.finish(result);
     }

@@ -102,7 +102,14 @@ impl<R> Cell<R> {
 }
 
 impl<R: Send> Reply<R> {
-    /// Answers the call.
+    /// Answers the call, once: a second reply does not compile.
+    ///
+    /// ```compile_fail,E0382
+    /// fn answer(reply: process::Reply<u32>) {
+    ///     let _ = reply.send(1);
+    ///     let _ = reply.send(2);
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The value, if nobody waits for it any more.
