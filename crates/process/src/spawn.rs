@@ -49,6 +49,10 @@ const HANDLES: u32 = 3;
 #[non_exhaustive]
 pub enum MailboxKind {
     /// So many messages may wait. When it is full, senders are told, or wait if they choose to.
+    ///
+    /// The bound is kept without a lock: while a turn of the process begins, what it takes over may be
+    /// counted late, and each who sends at that moment may put one send (of at most 512 messages)
+    /// beyond it.
     Bounded(usize),
     /// As many messages may wait as there is memory.
     Unbounded,
