@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{channel, idler, runtime};
+use common::{channel, runtime};
 use process::{CallError, Context, MailboxKind, Processes, Reply, block_on};
 
 type Ask = (u32, Reply<u32>);
@@ -176,5 +176,4 @@ fn waiting_for_a_reply_does_not_lose_messages() {
     });
     caller.unwrap();
     assert_eq!(told.next(), 4950);
-    drop(idler(&runtime));
 }

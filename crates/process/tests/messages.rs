@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use common::{channel, echo, idler, runtime};
+use common::{channel, echo, eventually, idler, runtime};
 use kernel::{Discipline, Runtime, Step, Turn, yield_now};
 use process::{Addr, Context, ExitReason, MailboxKind, Processes, SendError, SpawnError, block_on};
 
@@ -157,8 +157,7 @@ fn a_send_after_shutdown_gives_the_message_back() {
     let runtime = runtime(1);
     let idler = idler(&runtime);
     runtime.shutdown();
-    let error = idler.send(()).unwrap_err();
-    assert!(matches!(error, SendError::Stopped(()) | SendError::Exited(())), "{error}");
+    assert_eq!(idler.send(()), Err(SendError::Stopped(())));
 }
 
 #[test]
@@ -214,17 +213,22 @@ fn a_mailbox_that_drops_the_oldest_keeps_the_newest_in_order() {
     assert_eq!(told.next(), 11);
 }
 
-/// Two workers, a full receiver and many senders that wait: nobody blocks a worker.
+/// The first turn of the receiver keeps one of two workers until the mailbox is full and all senders
+/// wait: none of them blocks the other.
 #[test]
 fn senders_that_wait_for_room_in_a_full_mailbox_all_finish() {
     const SENDERS: usize = 50;
     const EACH: usize = 200;
+    const BOUND: usize = 4;
     let runtime = runtime(2);
-    let (tell, told) = channel();
-    let builder = runtime.process().mailbox(MailboxKind::Bounded(4));
+    let ((tell, told), (open, gate)) = (channel(), channel());
+    let builder = runtime.process().mailbox(MailboxKind::Bounded(BOUND));
     let receiver = builder.spawn(move |mut ctx: Context<(usize, usize)>| async move {
-        let mut next = [0; SENDERS];
-        for _ in 0..SENDERS * EACH {
+        tell.send(()).unwrap();
+        gate.next();
+        // The last is the one that fills the mailbox.
+        let mut next = [0; SENDERS + 1];
+        for _ in 0..BOUND + SENDERS * EACH {
             let (sender, number) = ctx.receive().await.unwrap();
             assert_eq!(next[sender], number);
             next[sender] += 1;
@@ -232,6 +236,11 @@ fn senders_that_wait_for_room_in_a_full_mailbox_all_finish() {
         tell.send(()).unwrap();
     });
     let receiver = receiver.unwrap();
+    told.next();
+    for number in 0..BOUND {
+        receiver.send((SENDERS, number)).unwrap();
+    }
+    assert_eq!(receiver.send((SENDERS, BOUND)), Err(SendError::Full((SENDERS, BOUND))));
     for sender in 0..SENDERS {
         let receiver = receiver.clone();
         let process = runtime.spawn_process(move |_: Context<()>| async move {
@@ -241,6 +250,9 @@ fn senders_that_wait_for_room_in_a_full_mailbox_all_finish() {
         });
         process.unwrap();
     }
+    // All wait for room, and none of them has a worker.
+    eventually(|| runtime.process_counts().idle == SENDERS);
+    open.send(()).unwrap();
     told.next();
 }
 

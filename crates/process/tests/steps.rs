@@ -93,6 +93,51 @@ fn init_gets_the_method_the_input_and_the_context() {
     assert_eq!(told.next(), ("second".into(), "input".into(), Some(deadline), Some(3)));
 }
 
+/// Adds to a number, or doubles it.
+struct Sums(fn(i64) -> i64, i64, Sender<i64>);
+
+impl Process for Sums {
+    fn init(&mut self, _: &InitContext, method: &str, input: Payload) -> Result<(), ProcessError> {
+        self.0 = match method {
+            "add" => |number| number + 10,
+            "double" => |number| 2 * number,
+            other => return Err(UnknownMethod(other.to_owned()).into()),
+        };
+        self.1 = input.as_int().ok_or("it wants a number")?;
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        _: &mut Vec<Event<Payload>>,
+        out: &mut StepOutput,
+    ) -> Result<(), ProcessError> {
+        self.2.send((self.0)(self.1))?;
+        out.done();
+        Ok(())
+    }
+}
+
+#[test]
+fn each_entry_method_begins_in_its_own_way() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let (tell, told) = channel();
+    for (method, input, expected) in
+        [("add", 7.into(), Ok(17)), ("double", 7.into(), Ok(14)), ("add", "x".into(), Err(()))]
+    {
+        let input: Payload = input;
+        let sums = Sums(|number| number, 0, tell.clone());
+        let process = simulation.process().start(sums, method, input).unwrap();
+        simulation.run();
+        let reason = process.exit_reason().unwrap();
+        match expected {
+            Ok(number) => assert_eq!((reason, told.next()), (ExitReason::Normal, number)),
+            Err(()) => assert_eq!(reason, ExitReason::error("it wants a number")),
+        }
+    }
+    assert!(told.all().is_empty());
+}
+
 #[test]
 fn an_unknown_method_ends_it_with_the_name() {
     let runtime = runtime(1);
@@ -300,7 +345,11 @@ fn yields(count: u64, name: &'static str, tell: Sender<Result<Payload, String>>)
                 tell.send(result).unwrap();
             }
         }
-        if left == 0 { out.done() } else { out.blocked() }
+        if left == 0 {
+            out.done()
+        } else {
+            out.blocked()
+        }
         Ok(())
     })
 }

@@ -2,14 +2,17 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, mpsc::Sender},
+    time::Duration,
+};
 
 use common::{channel, idler, runtime};
 use kernel::{Handle, Runtime};
 use process::{
     BOUND, BOUND_MAX, CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, Context, ExitReason, MailboxKind,
-    Payload, Pid, ProcessState, Processes, RESTART_PERIOD, RESTARTS_MAX, Reply, STOP_TIMEOUT,
-    SendError, SpawnError, block_on,
+    Payload, Pid, ProcessState, Processes, RESTART_PERIOD, RESTARTS_MAX, Receiver, Reply,
+    STOP_TIMEOUT, SendError, SpawnError, block_on,
 };
 
 #[test]
@@ -25,9 +28,13 @@ fn a_name_finds_its_process_until_it_exits() {
     let second = runtime.process().name("clerk").spawn(|_: Context<()>| async {});
     assert_eq!(second.unwrap_err(), SpawnError::NameTaken("clerk".into(), clerk.pid()));
     assert_eq!(runtime.send_to_named("nobody", 1u8), Err(SendError::Unknown(1)));
+    assert_eq!(runtime.find_named::<u8>("clerk"), Some(clerk.clone()));
+    assert_eq!(runtime.find_named::<()>("clerk"), None, "its messages are of another type");
+    assert_eq!(runtime.find_named::<u8>("nobody"), None);
     runtime.send_to_named("clerk", 1u8).unwrap();
     block_on(clerk.exited());
     assert_eq!(runtime.named("clerk"), None);
+    assert_eq!(runtime.find_named::<u8>("clerk"), None);
     runtime.process().name("clerk").spawn(|_: Context<()>| async {}).unwrap();
 }
 
@@ -112,6 +119,34 @@ fn a_payload_is_relayed_to_a_process_of_the_runtime_first() {
     assert_eq!(told.next(), "here".into());
     let nobody = runtime.relay(Pid::foreign(3).unwrap(), 1.into()).unwrap_err();
     assert_eq!(nobody.into_message(), 1.into());
+}
+
+/// Notes each message, and answers as it is told to.
+struct Post(Sender<&'static str>, &'static str, fn(Payload) -> Result<(), SendError<Payload>>);
+
+impl Receiver for Post {
+    fn receive(&self, _: Pid, message: Payload) -> Result<(), SendError<Payload>> {
+        self.0.send(self.1).unwrap();
+        (self.2)(message)
+    }
+}
+
+#[test]
+fn receivers_are_asked_in_their_order_until_one_knows_the_pid() {
+    let pid = Pid::foreign(3).unwrap();
+    let takes = |_| Ok(());
+    for (first, expected, asked) in [
+        (takes as fn(_) -> _, Ok(()), vec!["first"]),
+        (|message| Err(SendError::Unknown(message)), Ok(()), vec!["first", "second"]),
+        (|message| Err(SendError::Full(message)), Err(SendError::Full(1.into())), vec!["first"]),
+    ] {
+        let simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+        let (tell, told) = channel();
+        simulation.add_receiver(Arc::new(Post(tell.clone(), "first", first)));
+        simulation.add_receiver(Arc::new(Post(tell, "second", takes)));
+        assert_eq!(simulation.relay(pid, 1.into()), expected);
+        assert_eq!(told.all(), asked);
+    }
 }
 
 #[test]
