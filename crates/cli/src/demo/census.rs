@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use shiftwork::{
-    Runtime,
+    Handle,
     process::{Pid, ProcessInfo, ProcessState, Processes},
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct Busy {
 }
 
 impl Census {
-    pub(crate) fn take(runtime: &Runtime) -> Census {
+    pub(crate) fn take(runtime: &Handle) -> Census {
         Census(runtime.processes())
     }
 
@@ -106,7 +106,7 @@ pub(crate) fn word(state: ProcessState) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shiftwork::process::Context;
+    use shiftwork::{Runtime, process::Context};
     use std::time::Duration;
 
     /// A census of a simulated world, in which nothing happens unless it is run.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shiftwork::{Metrics, Runtime, WorkerState};
+use shiftwork::{Handle, Metrics, WorkerState};
 
 use super::{census::Census, jobs, part::Part};
 use crate::text::{quantile, thousands};
@@ -30,14 +30,14 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn take(at: Duration, runtime: &Runtime, parts: &[Part]) -> Sample {
+    pub(crate) fn take(at: Duration, runtime: &Handle, parts: &[Part]) -> Sample {
         Sample {
             at,
             metrics: runtime.metrics(),
             states: runtime.workers(),
             counts: parts.iter().map(Part::count).collect(),
             census: Census::take(runtime),
-            jobs: jobs::metrics(&runtime.handle()),
+            jobs: jobs::metrics(runtime),
         }
     }
 
@@ -229,6 +229,11 @@ impl Paint {
 
 #[cfg(test)]
 mod tests {
+    use shiftwork::{
+        Runtime,
+        process::{Context, MailboxKind, Processes},
+    };
+
     use super::*;
 
     #[test]
@@ -246,6 +251,38 @@ mod tests {
         let small = draw(Some(whole.len() - BUSIEST_SHOWN_MAX));
         assert!(!busiest(&small) && small.len() < whole.len());
         assert_eq!(small.last(), whole.last());
+    }
+
+    /// It takes four turns in the two seconds between the samples, of which the first is timed.
+    #[test]
+    fn a_busy_process_has_a_row_with_its_state_mailbox_and_ties() {
+        let mut simulation = Runtime::builder().workers(1).simulate(1).unwrap();
+        let parent = simulation.spawn_process(|mut ctx: Context<u8>| async move {
+            let clerk = |mut ctx: Context<u8>| async move {
+                ctx.receive().await;
+                std::future::pending::<()>().await;
+            };
+            let clerk = ctx.process().name("clerk").mailbox(MailboxKind::Bounded(9)).spawn(clerk);
+            ctx.receive().await;
+            drop(clerk);
+        });
+        let parent = parent.unwrap();
+        simulation.run_for(Duration::from_millis(1500));
+        let before = Sample::take(Duration::ZERO, &simulation, &[]);
+        for number in 0..4_u8 {
+            simulation.send_to_named("clerk", number).unwrap();
+            simulation.run();
+        }
+        let now = Sample::take(Duration::from_secs(2), &simulation, &[]);
+        let rows = busiest_lines(&before, &now, 20, &Paint(false));
+        assert_eq!(rows.len(), BUSIEST_SHOWN_MAX + 3);
+        let row: Vec<&str> = rows[2].split_whitespace().collect();
+        let pid = parent.pid().to_string();
+        let expected = ["clerk", "idle", "2", "3", "of", "9", &pid, "1", "1.50", "s"];
+        assert_eq!(row[..expected.len()], expected, "{rows:#?}");
+        // A number and its unit, since a turn was timed.
+        assert_eq!(row.len(), expected.len() + 2, "{rows:#?}");
+        assert!(rows[3..].iter().all(String::is_empty), "the parent took no turn: {rows:#?}");
     }
 
     #[test]
