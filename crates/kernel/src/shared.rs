@@ -183,6 +183,18 @@ impl Shared {
     #[inline]
     pub(crate) fn queue(&self, worker: Option<&Worker>, strand: StrandRef, place: Place) {
         self.stamp(worker, strand);
+        match worker {
+            Some(worker) if worker.pushes_plainly_to(place) && !self.recorder.is_on() => {
+                worker.slot().counters.wakes.add(1);
+                worker.push_strand_near(strand);
+                self.placed_near();
+            }
+            _ => self.queue_with_care(worker, strand, place),
+        }
+    }
+
+    #[inline(never)]
+    fn queue_with_care(&self, worker: Option<&Worker>, strand: StrandRef, place: Place) {
         // A copy: once its entry is placed, the strand may be run and freed by another worker.
         let rank = strand.header().rank();
         self.place_in(worker, Entry::strand(strand), &rank, place, 0);

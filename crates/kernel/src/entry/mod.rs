@@ -130,6 +130,21 @@ impl Entry {
         }
     }
 
+    /// Writes the entry of a strand, as [`Entry::strand`] makes it, to where it will lie: its owner mostly
+    /// opens it there, and reads no more than this.
+    ///
+    /// # Safety
+    /// `to` is the caller's, who has set the strand's LINKED flag.
+    #[inline(always)]
+    pub(crate) unsafe fn write_strand(to: *mut MaybeUninit<Entry>, strand: StrandRef) {
+        let to = to.cast::<Entry>();
+        // SAFETY: by the caller's promise; the strand is the first word of five.
+        unsafe {
+            (&raw mut (*to).job).write(None);
+            (&raw mut (*to).payload).cast::<usize>().write(strand.into_raw() as usize);
+        }
+    }
+
     pub(crate) fn is_branch(&self) -> bool {
         self.job.is_some_and(|job| std::ptr::fn_addr_eq(job, run_or_give_back as Job))
     }

@@ -67,6 +67,9 @@ pub(crate) struct Worker {
     /// Whether a turn may leave branches to others.
     forks: bool,
     has_inbox: bool,
+    /// What this worker makes or wakes goes to its own deque with nothing else to be done about it, within
+    /// the quantum: nothing is dealt, no time is simulated.
+    plain: bool,
     /// Every turn is timed, not one in so many.
     exact: bool,
     /// How many entries on the deque our own turns have put there; those below came as a batch.
@@ -178,6 +181,7 @@ impl Worker {
         let stealing = shared.config.discipline == Discipline::Stealing;
         let forks = stealing && !shared.is_simulated();
         let has_inbox = !shared.queues.inboxes.is_empty();
+        let plain = stealing && !has_inbox && !shared.is_simulated();
         let exact = matches!(shared.config.placement, Placement::Fastest);
         let ticks = Ticks::new(&shared.clock);
         let log = RefCell::new(shared.recorder.writer(id));
@@ -190,6 +194,7 @@ impl Worker {
             stealing,
             forks,
             has_inbox,
+            plain,
             exact,
             near: Cell::new(0),
             batches: Cell::new(0),
@@ -322,11 +327,28 @@ impl Worker {
         self.deque.len()
     }
 
-    /// Whether a job from this worker's turn goes to its own deque with nothing else to be done
-    /// about it: nothing is dealt, no time is simulated.
+    /// Whether a job from this worker's turn goes to its own deque with nothing else to be done about it.
     #[inline(always)]
     pub(crate) fn pushes_plainly(&self) -> bool {
-        self.keeps_near() && !self.has_inbox && !self.shared.is_simulated()
+        self.plain && !self.slot().expired.load(Relaxed)
+    }
+
+    /// The same for what goes to `place`.
+    #[inline(always)]
+    pub(crate) fn pushes_plainly_to(&self, place: Place) -> bool {
+        match place {
+            Place::New => self.plain,
+            Place::Near => self.pushes_plainly(),
+            Place::Back | Place::Spent => false,
+        }
+    }
+
+    /// As `push_near`, for the entry that a strand is owed.
+    #[inline(always)]
+    pub(crate) fn push_strand_near(&self, strand: StrandRef) {
+        self.near.set(self.near.get() + 1);
+        // SAFETY: it is written whole, and owed to the strand.
+        unsafe { self.deque.push_with(|slot| Entry::write_strand(slot, strand)) };
     }
 
     /// Makes this the current worker of this thread while `inside` runs.
