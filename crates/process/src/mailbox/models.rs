@@ -78,10 +78,14 @@ fn send(strand: &Strand, message: Message) {
 
 /// As `Addr::hand_off`, and the turn that follows.
 fn hand_off(strand: &Strand, message: Message) {
+    hand_off_then(strand, message, |front| front.turn(true));
+}
+
+fn hand_off_then(strand: &Strand, message: Message, turn: impl FnOnce(&Front)) {
     let settled = |front: &Front| front.mail().is_settled();
     // SAFETY: in `hand_off_with`.
     let leave = |front: &Front, m| unsafe { front.mail().leave(m) };
-    let left = strand.hand_off_with(message, settled, leave, |front| front.turn(true));
+    let left = strand.hand_off_with(message, settled, leave, turn);
     if let Err(message) = left {
         send(strand, message);
     }
@@ -190,6 +194,35 @@ fn handed_off_beside_a_backlog_while_another_sends_is_read_in_order() {
         sender.join().unwrap();
         finish(&strand, 3);
     });
+}
+
+/// A hand-off beside a sender that fills the slot, and a turn that takes nothing: it moves what lies in the
+/// slot, at its end or to look for what is wanted.
+#[test]
+fn handed_off_beside_one_that_fills_and_not_taken_is_read_later() {
+    let looks: [fn(&Front); 2] = [
+        |front| front.turn(false),
+        |front| {
+            // SAFETY: as in `turn`.
+            let found = unsafe {
+                front.mail().settle();
+                front.mail().take_if(|_| false)
+            };
+            assert!(found.is_none());
+        },
+    ];
+    for look in looks {
+        loom::model(move || {
+            let strand = strand(true);
+            let sender = thread::spawn({
+                let strand = strand.clone();
+                move || send(&strand, message(1, 0))
+            });
+            hand_off_then(&strand, message(0, 0), look);
+            sender.join().unwrap();
+            finish(&strand, 2);
+        });
+    }
 }
 
 /// A second message goes with a hand-off, beside a sender that fills the slot and pushes.

@@ -116,7 +116,8 @@ impl<M: Send> Mailbox<'_, M> {
     /// As for `settle`.
     #[inline]
     pub(crate) unsafe fn unsettle(&self) {
-        if !Self::FITS || !self.gauge.full.load(Relaxed) {
+        // Acquired as in `take`: who filled it may be known to us from this word alone.
+        if !Self::FITS || !self.gauge.full.load(Acquire) {
             return;
         }
         // SAFETY: by the caller's promise, and the slot is full.
