@@ -101,6 +101,27 @@ fn timeout_lets_a_future_pass_that_is_ready_in_time() {
 }
 
 #[test]
+fn future_that_gives_way_at_the_end_of_the_quantum_has_one_more_turn_before_its_time_is_over() {
+    let runtime = real(Runtime::builder().workers(1));
+    let handle = Handle::clone(&runtime);
+    let gives_way = future::poll_fn(move |context| {
+        if handle.turn_expired() {
+            context.waker().wake_by_ref();
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(())
+    });
+    let handle = Handle::clone(&runtime);
+    let mut late = runtime
+        .spawn(async move {
+            while !handle.turn_expired() {}
+            handle.timeout(Duration::ZERO, gives_way).await
+        })
+        .unwrap();
+    assert_eq!(late.join(), Ok(Ok(())));
+}
+
+#[test]
 fn interval_ticks_at_regular_times_and_skips_what_was_missed() {
     let mut simulation = alone(Discipline::Stealing);
     let handle = Handle::clone(&simulation);

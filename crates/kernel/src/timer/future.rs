@@ -12,6 +12,7 @@ use crate::{
     error::Elapsed,
     lease::Tenure,
     timer::{Alarm, wheel::Key},
+    worker,
     world::{self, Nanos},
 };
 
@@ -80,17 +81,22 @@ impl fmt::Debug for Sleep {
 
 /// A future, or an error when it takes too long. Made by
 /// [`Handle::timeout`](crate::Handle::timeout).
+///
+/// A future may give way because its turn should end, though it could go on. So a time that is over then
+/// counts once the future was asked in one turn more.
 #[must_use = "a future does nothing unless it is awaited"]
 #[derive(Debug)]
 pub struct Timeout<F> {
     future: F,
     sleep: Sleep,
     allowed: Duration,
+    /// It has had its further turn.
+    was_late: bool,
 }
 
 impl<F> Timeout<F> {
     pub(crate) fn new(future: F, sleep: Sleep, allowed: Duration) -> Timeout<F> {
-        Timeout { future, sleep, allowed }
+        Timeout { future, sleep, allowed, was_late: false }
     }
 }
 
@@ -101,14 +107,21 @@ impl<F: Future> Future for Timeout<F> {
         let allowed = self.allowed;
         // SAFETY: `future` is pinned with us: it is never moved out, and `Timeout` has no `Drop`
         // of its own; `sleep` is not pinned structurally and is `Unpin`.
-        let (future, sleep) = unsafe {
+        let (future, sleep, was_late) = unsafe {
             let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.future), &mut this.sleep)
+            (Pin::new_unchecked(&mut this.future), &mut this.sleep, &mut this.was_late)
         };
         if let Poll::Ready(output) = future.poll(context) {
             return Poll::Ready(Ok(output));
         }
-        Pin::new(sleep).poll(context).map(|()| Err(Elapsed(allowed)))
+        if Pin::new(&mut *sleep).poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        if worker::is_in_expired_turn(&sleep.shared) && !std::mem::replace(was_late, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Err(Elapsed(allowed)))
     }
 }
 
