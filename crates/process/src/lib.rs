@@ -101,6 +101,7 @@ mod processes;
 mod receive;
 mod relay;
 mod reply;
+mod room;
 mod seats;
 mod shutdown;
 mod signal;
@@ -113,7 +114,7 @@ mod table;
 mod wait;
 
 pub use addr::Addr;
-pub use call::Call;
+pub use call::{Call, CallWait};
 pub use context::Context;
 pub use dispatch::{Command, Completion, SLEEP};
 pub use error::{CallError, SendError, SendManyError, SpawnError};

@@ -22,7 +22,7 @@ impl Seats {
         self.taken.is_empty()
     }
 
-    /// Takes a seat, or leaves another waker on the one that `seat` names, if it is still taken. The
+    /// Takes a seat, or leaves another waker on the one that `seat` names, if it is still taken: then the
     /// waker that was there before comes back.
     #[must_use = "a waker is dropped when the lock is not held"]
     pub(crate) fn sit(&mut self, seat: &mut Option<Seat>, waker: Waker) -> Option<Waker> {

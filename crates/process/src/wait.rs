@@ -11,31 +11,31 @@ use std::{
 
 use crate::{
     addr::Addr,
-    core::CROWDED,
     error::SendError,
     exit::ExitReason,
     monitor::{self, MonitorId, Watcher},
-    seats::Seat,
+    room::Room,
     sync::Mutex,
 };
 
 /// A message that waits for room. From [`Addr::send_wait`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct SendWait<'a, M> {
-    addr: &'a Addr<M>,
     message: Option<M>,
-    /// Where its waker is, if it has waited. Once it was woken, the seat is nobody's.
-    seat: Option<Seat>,
+    room: Room<'a, M>,
 }
 
 impl<M: Send + 'static> Addr<M> {
     /// Sends a message; if the mailbox is full, waits until there is room. No worker is blocked
     /// meanwhile.
     ///
+    /// Room is made by a process that receives. One that waits for room in its own mailbox, or in that of
+    /// another who waits for room in its, and does nothing beside it, waits for ever.
+    ///
     /// # Errors
     /// The message, if the process has exited, or the runtime has been shut down.
     pub fn send_wait(&self, message: M) -> SendWait<'_, M> {
-        SendWait { addr: self, message: Some(message), seat: None }
+        SendWait { message: Some(message), room: Room::of(self) }
     }
 
     /// Waits until the process has exited, and says why.
@@ -47,56 +47,12 @@ impl<M: Send + 'static> Addr<M> {
 /// Nothing in it is pinned.
 impl<M> Unpin for SendWait<'_, M> {}
 
-impl<M: Send + 'static> SendWait<'_, M> {
-    fn attempt(&mut self) -> Poll<Result<(), SendError<M>>> {
-        let message = self.message.take().expect("a future is not polled after its end");
-        match self.addr.send(message) {
-            Err(SendError::Full(message)) => {
-                self.message = Some(message);
-                Poll::Pending
-            }
-            result => Poll::Ready(result),
-        }
-    }
-}
-
 impl<M: Send + 'static> Future for SendWait<'_, M> {
     type Output = Result<(), SendError<M>>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
-        if let ready @ Poll::Ready(_) = self.attempt() {
-            return ready;
-        }
-        let waker = task.waker().clone();
-        let SendWait { addr, seat, .. } = &mut *self;
-        let core = &addr.0.core;
-        let before = core.with_extras(|state| {
-            core.set(CROWDED, true);
-            state.senders.sit(seat, waker)
-        });
-        drop(before);
-        // There may be room since we looked. And the wake asks for a turn that sees the flag: so
-        // it is seen by one that makes room, or that has.
-        let again = self.attempt();
-        if again.is_pending() {
-            let _ = self.addr.0.strand().wake();
-        }
-        again
-    }
-}
-
-impl<M> Drop for SendWait<'_, M> {
-    fn drop(&mut self) {
-        let Some(seat) = self.seat else { return };
-        let core = &self.addr.0.core;
-        let left = core.if_extras(|state| {
-            let left = state.senders.leave(seat);
-            if state.senders.is_empty() {
-                core.set(CROWDED, false);
-            }
-            left
-        });
-        drop(left);
+        let SendWait { message, room } = &mut *self;
+        room.poll_send(message, task.waker())
     }
 }
 

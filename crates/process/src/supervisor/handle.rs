@@ -147,7 +147,7 @@ impl SupervisorHandle {
     /// # Errors
     /// If the supervisor has exited.
     pub async fn which_children(&self) -> Result<Vec<ChildInfo>, SupervisorError> {
-        match self.0.call(Request::Which).await {
+        match self.0.call(Request::Which).wait_for_room().await {
             Ok(children) => Ok(children),
             Err(error) => Err(self.refused(error).await),
         }
@@ -238,7 +238,7 @@ impl SupervisorHandle {
         &self,
         make: impl FnOnce(Answer<T>) -> Request,
     ) -> Result<T, SupervisorError> {
-        match self.0.call(make).await {
+        match self.0.call(make).wait_for_room().await {
             Ok(result) => result,
             Err(error) => Err(self.refused(error).await),
         }
