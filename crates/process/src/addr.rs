@@ -11,7 +11,7 @@ use crate::{
     faults,
     inspect::{self, ProcessState},
     mailbox::{
-        chain::Node,
+        links::Links,
         stack::{Pushed, Refused},
     },
     pid::Pid,
@@ -225,22 +225,16 @@ impl<M: Send + 'static> Addr<M> {
             return Ok(0);
         }
         let Some(first) = messages.next() else { return Ok(0) };
-        let oldest = Node::alone(first);
-        let (mut newest, mut count) = (oldest, 1);
-        for message in messages.take(room as usize - 1) {
-            let node = Node::alone(message);
-            // SAFETY: the node is ours until the chain is pushed.
-            unsafe { (*node).next = newest };
-            newest = node;
-            count += 1;
-        }
-        // SAFETY: the chain is ours, each node from a box.
-        match unsafe { self.0.mail().push_chain(newest, oldest, count) } {
+        // The iterator is the caller's: if it panics, what it gave before is dropped.
+        let mut links = Links::of(first);
+        messages.take(room as usize - 1).for_each(|message| links.push(message));
+        let count = links.count();
+        match links.push_on(&self.0.mail()) {
             Ok(pushed) => {
                 self.wake_if(pushed);
                 Ok(count as usize)
             }
-            Err(_) => Err(unchain(newest, count as usize)),
+            Err(refused) => Err(refused.into_messages()),
         }
     }
 
@@ -313,21 +307,6 @@ impl<M: Send + 'static> Addr<M> {
 fn leave<M: Send>(front: &Front<M>, message: M) {
     // SAFETY: the process was claimed, and its turn has not begun.
     unsafe { front.mail().leave(message) };
-}
-
-/// The messages of a chain that was not pushed, the oldest first.
-#[cold]
-fn unchain<M>(newest: *mut Node<M>, count: usize) -> Vec<M> {
-    let mut messages = Vec::with_capacity(count);
-    let mut node = newest;
-    for _ in 0..count {
-        // SAFETY: the chain is the caller's, and has so many nodes, each from a box.
-        let boxed = unsafe { Box::from_raw(node) };
-        node = boxed.next;
-        messages.push(boxed.item);
-    }
-    messages.reverse();
-    messages
 }
 
 impl<M> Clone for Addr<M> {

@@ -101,6 +101,72 @@ fn mailbox_that_drops_the_oldest_keeps_its_bound_under_selective_receive() {
 }
 
 #[test]
+fn what_a_selective_receive_has_left_is_dropped_first_for_newer_messages() {
+    const S: Duration = Duration::from_secs(1);
+    let mut simulation = simulation();
+    let (tell, told) = channel();
+    let builder = simulation.process().mailbox(MailboxKind::DropOldest(2));
+    let picky = builder.spawn(move |mut ctx: Context<u32>| async move {
+        let runtime = ctx.runtime().clone();
+        let nothing = runtime.timeout(S, ctx.receive_if(|number| *number == 9)).await;
+        assert!(nothing.is_err());
+        ctx.sleep(S).await;
+        while let Some(number) = ctx.try_receive() {
+            tell.send(number).unwrap();
+        }
+    });
+    let picky = picky.unwrap();
+    picky.send_many([1, 2]).unwrap();
+    simulation.run_for(S + S / 2);
+    picky.send_many([3, 4, 5]).unwrap();
+    simulation.run_for(S / 10);
+    assert_eq!(picky.mailbox_len(), 2);
+    simulation.run();
+    assert_eq!(told.all(), [4, 5]);
+}
+
+#[test]
+fn some_of_what_a_selective_receive_has_left_stays_while_there_is_room() {
+    const S: Duration = Duration::from_secs(1);
+    let mut simulation = simulation();
+    let (tell, told) = channel();
+    let builder = simulation.process().mailbox(MailboxKind::DropOldest(3));
+    let picky = builder.spawn(move |mut ctx: Context<u32>| async move {
+        let runtime = ctx.runtime().clone();
+        let nothing = runtime.timeout(S, ctx.receive_if(|number| *number == 9)).await;
+        assert!(nothing.is_err());
+        ctx.sleep(S).await;
+        while let Some(number) = ctx.try_receive() {
+            tell.send(number).unwrap();
+        }
+    });
+    let picky = picky.unwrap();
+    picky.send_many([1, 2, 3]).unwrap();
+    simulation.run_for(S + S / 2);
+    picky.send(4).unwrap();
+    simulation.run();
+    assert_eq!(told.all(), [2, 3, 4]);
+}
+
+#[test]
+fn iterator_that_panics_takes_what_it_has_given_with_it() {
+    let runtime = Runtime::new().unwrap();
+    let process = runtime.spawn_process(|mut ctx: Context<Arc<()>>| async move {
+        ctx.receive().await;
+    });
+    let process = process.unwrap();
+    let shared = Arc::new(());
+    let given = (0..10).map(|number| {
+        assert!(number < 5, "it gives no more");
+        shared.clone()
+    });
+    let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| process.send_many(given)));
+    assert!(sent.is_err());
+    assert_eq!(Arc::strong_count(&shared), 1);
+    assert!(process.is_alive());
+}
+
+#[test]
 fn monitors_of_those_who_have_exited_do_not_pile_up() {
     let mut simulation = simulation();
     let watched = simulation.spawn_process(|mut ctx: Context<()>| async move {

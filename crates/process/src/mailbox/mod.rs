@@ -34,6 +34,7 @@
 //! its oldest message uses neither slot nor stack for messages, but a [`ring`].
 
 pub(crate) mod chain;
+pub(crate) mod links;
 mod read;
 mod ring;
 mod send;
@@ -81,8 +82,9 @@ impl<M: Send> Mailbox<'_, M> {
     /// How many messages wait; it may be another number the next moment.
     pub(crate) fn len(&self) -> u32 {
         let slot = u32::from(self.gauge.full.load(Relaxed));
-        let ring = self.ring().map_or(0, Ring::len);
-        self.stack.len() + self.store.waiting.load(Relaxed) + slot + ring
+        let rest = self.stack.len() + self.store.waiting.load(Relaxed) + slot;
+        // What a selective receive has left is dropped for newer ones when something is read.
+        self.ring().map_or(rest, |ring| (rest + ring.len()).min(ring.bound()))
     }
 
     #[inline]

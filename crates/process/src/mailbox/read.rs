@@ -66,6 +66,13 @@ impl<M: Send> Mailbox<'_, M> {
         if self.store.waiting.load(Relaxed) == 0 && self.stack.is_empty() {
             return self.ring().and_then(Ring::pop);
         }
+        if let Some(ring) = self.ring() {
+            // SAFETY: by the caller's promise.
+            unsafe { self.keep_to_bound(ring) };
+            if self.store.waiting.load(Relaxed) == 0 {
+                return ring.pop();
+            }
+        }
         let take = |backlog: &mut Chain<M>| {
             if backlog.len == 0 {
                 *backlog = self.stack.take();
@@ -74,6 +81,22 @@ impl<M: Send> Mailbox<'_, M> {
         };
         // SAFETY: by the caller's promise; a node of the backlog is ours, and from a box.
         unsafe { Some(Box::from_raw(self.with_backlog(take)?).item) }
+    }
+
+    /// Drops the oldest of what a selective receive has left in the backlog, as far as newer messages in
+    /// the ring have come in their place.
+    ///
+    /// # Safety
+    /// As for `settle`.
+    #[cold]
+    unsafe fn keep_to_bound(&self, ring: &Ring<M>) {
+        let mut excess = Chain::EMPTY;
+        let newer = ring.len();
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.with_backlog(|backlog| drop_beyond(backlog, ring, newer, &mut excess));
+        }
+        excess.drop_all();
     }
 
     /// The first message that `wanted` gives something for; the others stay, in order.
@@ -90,10 +113,7 @@ impl<M: Send> Mailbox<'_, M> {
                 while let Some(message) = ring.pop() {
                     backlog.push_back(Node::alone(message));
                 }
-                while backlog.len > self.bound() {
-                    ring.count_dropped();
-                    backlog.pop_node().into_iter().for_each(|node| excess.push_back(node));
-                }
+                drop_beyond(backlog, ring, 0, &mut excess);
             }
             backlog.take_first(wanted)
         };
@@ -150,6 +170,15 @@ impl<M: Send> Mailbox<'_, M> {
         });
         self.gauge.full.store(false, Relaxed);
         message
+    }
+}
+
+/// Moves the oldest messages of the backlog to `excess`, until it and so many newer ones keep to the bound.
+/// They are dropped when the backlog is whole: to drop one is anybody's code.
+fn drop_beyond<M>(backlog: &mut Chain<M>, ring: &Ring<M>, newer: u32, excess: &mut Chain<M>) {
+    while backlog.len > 0 && backlog.len + newer > ring.bound() {
+        ring.count_dropped();
+        backlog.pop_node().into_iter().for_each(|node| excess.push_back(node));
     }
 }
 
