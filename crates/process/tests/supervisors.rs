@@ -319,6 +319,34 @@ fn failures_that_lie_further_apart_than_the_period_go_on_for_ever() {
 }
 
 #[test]
+fn short_runs_that_are_never_too_many_within_the_period_go_on_for_ever() {
+    let (mut simulation, journal) = (simulation(), Journal::default());
+    let quick = Supervisor::one_for_one().intensity(2, 10 * S).backoff(Backoff::none());
+    let tree = up(&mut simulation, trio(&journal, quick));
+    for _ in 0..20 {
+        // Each run is shorter than the period, and no more than two of them end within it.
+        end(&mut simulation, "a", End::Error, 6 * S);
+    }
+    assert!(tree.is_alive());
+}
+
+#[test]
+fn a_long_back_off_does_not_hide_failures_that_follow_each_other_quickly_in_a_childs_own_time() {
+    let mut simulation = simulation();
+    let child = ChildSpec::new("brief", |ctx: Context<()>| async move {
+        ctx.sleep(4 * S).await;
+        Err::<(), _>("it ran for four seconds".to_owned())
+    });
+    let slow = Backoff { first: 90 * S, ..Backoff::default() };
+    let patient = Supervisor::one_for_one().intensity(2, 10 * S).backoff(slow).child(child);
+    let tree = up(&mut simulation, patient);
+    // It fails at 4, 8 and 12 s of its own time: the last three lie within 10 s of that.
+    let reason = simulation.block_on(tree.exited()).unwrap().to_string();
+    assert!(reason.starts_with("error: more than 2 restarts within 10s"), "{reason}");
+    assert!(simulation.now() > 100 * S);
+}
+
+#[test]
 fn a_child_that_fails_at_every_start_ends_its_supervisor_by_default_within_the_period() {
     let (mut simulation, journal) = (simulation(), Journal::default());
     let tree = up(&mut simulation, Supervisor::one_for_one().child(doomed(&journal, "doomed")));

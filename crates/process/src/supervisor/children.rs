@@ -10,7 +10,7 @@ use crate::{
     exit::ExitReason,
     monitor::MonitorId,
     pid::Pid,
-    supervisor::{SupervisorError, spec::ChildSpec},
+    supervisor::{SupervisorError, intensity::Restarts, spec::ChildSpec},
 };
 
 /// Names a child. They grow, so that their order is that of the start.
@@ -42,8 +42,10 @@ pub(super) struct Child {
     pub(super) restarts: u64,
     /// How often in a row it failed without having run well.
     pub(super) failures: u32,
-    /// How often in a row it ended within the period of the intensity.
-    pub(super) short_runs: u32,
+    /// How long all its runs took together, and its failures of late by that time, in which it never
+    /// waits for a back-off.
+    pub(super) lived: Duration,
+    pub(super) recent: Option<Restarts>,
     /// How long it ran when it last ran.
     pub(super) ran: Duration,
     pub(super) last_exit: Option<ExitReason>,
@@ -89,7 +91,8 @@ impl Children {
             state: State::Stopped,
             restarts: 0,
             failures: 0,
-            short_runs: 0,
+            lived: Duration::ZERO,
+            recent: None,
             ran: Duration::ZERO,
             last_exit: None,
         };
@@ -170,6 +173,7 @@ impl Children {
         let child = self.child(key);
         if let State::Running { since, .. } = child.state {
             child.ran = now.saturating_sub(since);
+            child.lived = child.lived.saturating_add(child.ran);
         }
         child.last_exit = Some(reason);
         self.set(key, State::Ended);

@@ -5,8 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 /// At most `max` restarts within `period`, over all children of a supervisor.
 ///
 /// A restart counts when its child has failed. The time that a child waits for its back-off does not
-/// hide it: one that ends more than `max` times in a row within `period` of its start is too many
-/// as well.
+/// hide it: by the time that it ran alone, it may not fail more often within `period` either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Intensity {
     pub(super) max: u32,
@@ -15,11 +14,6 @@ pub(super) struct Intensity {
 
 impl Intensity {
     pub(super) const UNLIMITED: u32 = u32::MAX;
-
-    /// Whether a child that ended so many times in a row within the period has ended too often.
-    pub(super) fn is_streak_too_long(&self, short_runs: u32) -> bool {
-        self.max != Intensity::UNLIMITED && short_runs > self.max
-    }
 }
 
 /// The restarts of late.

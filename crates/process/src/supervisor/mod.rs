@@ -149,8 +149,8 @@ impl Supervisor {
     /// [`RESTART_PERIOD`] unless this is said. With 0 the first failure ends the supervisor.
     ///
     /// A restart counts when its child has failed; with others started again it is one. The time in
-    /// which a child waits for its back-off does not count: one that ends more than `max` times in a
-    /// row within `period` of its start has failed too often, however long that took.
+    /// which a child waits for its back-off does not hide that: a child that fails more than `max` times
+    /// within a `period` of the time that it ran has failed too often, however long that took.
     pub fn intensity(mut self, max: u32, period: Duration) -> Supervisor {
         self.intensity = Intensity { max: max.min(Intensity::UNLIMITED - 1), period };
         self

@@ -5,6 +5,7 @@ use crate::{
     supervisor::{
         Restart, Strategy,
         children::{Key, State},
+        intensity::Restarts,
         tree::Tree,
     },
 };
@@ -40,13 +41,10 @@ impl Tree {
         if child.ran >= backoff.well_after {
             child.failures = 0;
         }
-        if child.ran >= intensity.period {
-            child.short_runs = 0;
-        }
         let at = now.saturating_add(backoff.delay(child.failures, chance));
         child.failures = child.failures.saturating_add(1);
-        child.short_runs = child.short_runs.saturating_add(1);
-        let too_many = intensity.is_streak_too_long(child.short_runs);
+        let recent = child.recent.get_or_insert_with(|| Restarts::new(intensity));
+        let too_many = recent.count(child.lived);
         let id = child.spec.id.clone();
         if self.recent.count(now) || too_many {
             return Err(ExitReason::error(format_args!(
