@@ -159,9 +159,7 @@ pub(crate) fn is_inside(shared: &Shared) -> bool {
 
 /// Whether this thread is in a turn of `shared` that was told to end.
 pub(crate) fn is_in_expired_turn(shared: &Shared) -> bool {
-    with_current(shared, |worker| {
-        worker.is_some_and(|worker| worker.slot().expired.load(Relaxed))
-    })
+    with_current(shared, |worker| worker.is_some_and(|worker| worker.slot().expired.load(Relaxed)))
 }
 
 /// Whether this thread is in no turn at all.
