@@ -1,10 +1,13 @@
 //! A process as a state machine: events in, commands out.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use kernel::Handle;
+use kernel::{Handle, StrandWith};
 
-use crate::{event::Event, payload::Payload, pid::Pid};
+use crate::{
+    addr::Addr, context::Context, core::Core, error::SpawnError, event::Event, exit::Outcome,
+    names, payload::Payload, pid::Pid, processes::Processes, spawn::ProcessBuilder,
+};
 
 /// What went wrong in a [`Process`]: it exits with this text.
 pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
@@ -117,6 +120,82 @@ pub struct InitContext {
     pub values: BTreeMap<String, Payload>,
     /// The runtime it runs on.
     pub runtime: Handle,
+    pub(crate) own: StrandWith<Core>,
+}
+
+impl InitContext {
+    /// Joins a group, as [`Context::join_group`] does.
+    ///
+    /// ```
+    /// use process::{
+    ///     Event, InitContext, Payload, Process, ProcessError, Processes, StepOutput,
+    /// };
+    ///
+    /// struct Singer;
+    ///
+    /// impl Process for Singer {
+    ///     fn init(&mut self, ctx: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
+    ///         ctx.join_group("choir");
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn step(
+    ///         &mut self,
+    ///         _: &mut Vec<Event<Payload>>,
+    ///         _: &mut StepOutput,
+    ///     ) -> Result<(), ProcessError> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let mut simulation = kernel::Runtime::builder().simulate(1)?;
+    /// let singer = simulation.process().start(Singer, "sing", ())?;
+    /// simulation.run();
+    /// assert_eq!(simulation.group("choir"), [singer.pid()]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn join_group(&self, group: &str) {
+        names::join(&self.own, group);
+    }
+
+    /// Spawns a process that is linked to this one. See [`process`](InitContext::process) for more.
+    ///
+    /// ```
+    /// use process::{Context, InitContext, SpawnError};
+    ///
+    /// fn start_helper(ctx: &InitContext) -> Result<(), SpawnError> {
+    ///     ctx.spawn(|mut ctx: Context<u32>| async move { while ctx.receive().await.is_some() {} })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`ProcessBuilder::spawn`].
+    pub fn spawn<N, F, Fut>(&self, start: F) -> Result<Addr<N>, SpawnError>
+    where
+        N: Send + 'static,
+        F: FnOnce(Context<N>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        self.process().spawn(start)
+    }
+
+    /// Makes a process whose parent this is, linked to it unless it is made
+    /// [`detached`](ProcessBuilder::detached).
+    ///
+    /// ```
+    /// use process::{Addr, InitContext, Payload, Process, SpawnError};
+    ///
+    /// fn start_engine(
+    ///     ctx: &InitContext,
+    ///     engine: impl Process,
+    /// ) -> Result<Addr<Payload>, SpawnError> {
+    ///     ctx.process().name("engine").start(engine, "main", ())
+    /// }
+    /// ```
+    pub fn process(&self) -> ProcessBuilder<'_> {
+        self.own.runtime().process().child_of(&self.own)
+    }
 }
 
 /// What a process wants after a step.
@@ -142,6 +221,9 @@ pub(crate) enum Yield {
     Monitor(Pid),
     Link(Pid),
     Unlink(Pid),
+    Demonitor(Pid),
+    Join(Arc<str>),
+    Leave(Arc<str>),
 }
 
 /// What a step writes: commands, and a status. Unless it says otherwise, the process is
@@ -150,6 +232,8 @@ pub(crate) enum Yield {
 pub struct StepOutput {
     pub(crate) yields: Vec<Yield>,
     pub(crate) status: Status,
+    /// The process, in its steps.
+    pub(crate) own: Option<StrandWith<Core>>,
 }
 
 impl StepOutput {
@@ -215,6 +299,20 @@ impl StepOutput {
         self.yields.push(Yield::Monitor(pid));
     }
 
+    /// Ends all its monitors of a process: it hears nothing of that one's exit from now on, also if
+    /// that has exited already.
+    ///
+    /// ```
+    /// use process::{Pid, StepOutput};
+    ///
+    /// fn forget(other: Pid, out: &mut StepOutput) {
+    ///     out.demonitor(other);
+    /// }
+    /// ```
+    pub fn demonitor(&mut self, pid: Pid) {
+        self.yields.push(Yield::Demonitor(pid));
+    }
+
     /// Ties this process to another, as [`Context::link`](crate::Context::link) does. Its exit comes
     /// as [`Event::Exit`] if this process was made to
     /// [trap exits](crate::ProcessBuilder::trap_exits); else it ends this one too, unless it was
@@ -242,6 +340,100 @@ impl StepOutput {
     /// ```
     pub fn unlink(&mut self, pid: Pid) {
         self.yields.push(Yield::Unlink(pid));
+    }
+
+    /// Joins a group, as [`Context::join_group`] does, when the step is over.
+    ///
+    /// ```
+    /// use process::StepOutput;
+    ///
+    /// fn change_sides(out: &mut StepOutput) {
+    ///     out.leave_group("idle");
+    ///     out.join_group("busy");
+    /// }
+    /// ```
+    pub fn join_group(&mut self, group: impl Into<Arc<str>>) {
+        self.yields.push(Yield::Join(group.into()));
+    }
+
+    /// Leaves a group when the step is over. One that it is not in stays as it is.
+    ///
+    /// ```
+    /// use process::StepOutput;
+    ///
+    /// fn retire(out: &mut StepOutput) {
+    ///     out.leave_group("workers");
+    /// }
+    /// ```
+    pub fn leave_group(&mut self, group: impl Into<Arc<str>>) {
+        self.yields.push(Yield::Leave(group.into()));
+    }
+
+    /// Spawns a process that is linked to this one: at once, not when the step is over. See
+    /// [`process`](StepOutput::process) for more.
+    ///
+    /// ```
+    /// use process::{
+    ///     Context, Event, ExitReason, Payload, Process, ProcessError, Processes, StepOutput,
+    /// };
+    ///
+    /// /// Has its work done by a child, and waits.
+    /// struct Boss;
+    ///
+    /// impl Process for Boss {
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Vec<Event<Payload>>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), ProcessError> {
+    ///         if events.is_empty() {
+    ///             out.spawn(|_: Context<()>| async { Err::<(), _>("too much work") })?;
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let mut simulation = kernel::Runtime::builder().simulate(1)?;
+    /// let boss = simulation.process().start(Boss, "", ())?;
+    /// let reason = simulation.block_on(boss.exited())?;
+    /// assert_eq!(reason, ExitReason::error("too much work"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`ProcessBuilder::spawn`].
+    ///
+    /// # Panics
+    /// As for [`process`](StepOutput::process).
+    pub fn spawn<N, F, Fut>(&self, start: F) -> Result<Addr<N>, SpawnError>
+    where
+        N: Send + 'static,
+        F: FnOnce(Context<N>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        self.process().spawn(start)
+    }
+
+    /// Makes a process whose parent this is, linked to it unless it is made
+    /// [`detached`](ProcessBuilder::detached).
+    ///
+    /// ```
+    /// use process::{Context, Pid, SpawnError, StepOutput};
+    ///
+    /// fn start_one_that_outlives_us(out: &mut StepOutput) -> Result<Pid, SpawnError> {
+    ///     let child = out.process().detached().spawn(|mut ctx: Context<()>| async move {
+    ///         ctx.receive().await;
+    ///     })?;
+    ///     out.monitor(child.pid());
+    ///     Ok(child.pid())
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// If this is not the output that a step was given, but a default one.
+    pub fn process(&self) -> ProcessBuilder<'_> {
+        let own = self.own.as_ref().expect("an output that no process was given has no children");
+        own.runtime().process().child_of(own)
     }
 
     /// Another step, after everyone who waits already.
