@@ -21,12 +21,13 @@ use crate::{
     event::Event,
     exit::ExitReason,
     monitor::MonitorId,
+    output::{Status, StepOutput, Yield},
     payload::Payload,
     pid::Pid,
     receive,
     signal::{Signal, YieldId},
     spawn::ProcessBuilder,
-    step::{InitContext, Process, Status, StepOutput, Yield},
+    step::{InitContext, Process},
     system,
 };
 
