@@ -17,7 +17,8 @@ pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// `init` is called once, with the name of an entry method; then `step` whenever there are events,
 /// or it has said that it goes on by itself; then `close`, once, however it ended: done, failed,
-/// panicked or killed. A panic in `init` or `step` ends it with
+/// panicked or killed. One that is ended before its first turn, killed or by a link, never began: it
+/// is dropped, with neither `init` nor `close`. A panic in `init` or `step` ends it with
 /// [`ExitReason::Panic`](crate::ExitReason::Panic), and so does one in `close` if it had ended
 /// well until then.
 ///
@@ -91,7 +92,7 @@ pub trait Process: Send + 'static {
         out: &mut StepOutput,
     ) -> Result<(), ProcessError>;
 
-    /// Gives back what it holds.
+    /// Gives back what it holds. It is called if `init` was, also if that refused or panicked.
     fn close(&mut self) {}
 }
 

@@ -1,5 +1,5 @@
 //! Can a state machine do what a process that is a closure can: be a parent, be in groups, and stop
-//! watching another?
+//! watching another? And what is called of one, however early it ends?
 
 mod common;
 
@@ -275,4 +275,63 @@ fn a_step_that_takes_its_output_away_gets_another_the_next_time() {
     simulation.run();
     assert_eq!(parent.exit_reason(), Some(ExitReason::Normal));
     assert_eq!(told.all().len(), 3);
+}
+
+/// Notes what is called, and that it is dropped.
+struct Notes(Sender<&'static str>, Result<(), &'static str>);
+
+impl Process for Notes {
+    fn init(&mut self, _: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
+        self.0.send("init")?;
+        Ok(self.1?)
+    }
+
+    fn step(&mut self, _: &mut Events, _: &mut StepOutput) -> Result<(), ProcessError> {
+        self.0.send("step")?;
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.0.send("close").unwrap();
+    }
+}
+
+impl Drop for Notes {
+    fn drop(&mut self) {
+        self.0.send("drop").unwrap();
+    }
+}
+
+#[test]
+fn a_machine_that_is_ended_before_its_first_turn_is_neither_initialised_nor_closed() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let (tell, told) = channel();
+    let unstarted = simulation.process().start(Notes(tell.clone(), Ok(())), "", ()).unwrap();
+    unstarted.kill();
+    simulation.run();
+    assert_eq!(unstarted.exit_reason(), Some(ExitReason::Killed));
+    assert_eq!(told.all(), ["drop"]);
+
+    let parent = simulation.spawn_process(move |ctx: Context<()>| async move {
+        ctx.process().start(Notes(tell, Ok(())), "", ()).unwrap();
+        Err::<(), _>("before its child has run")
+    });
+    simulation.run();
+    assert!(matches!(parent.unwrap().exit_reason(), Some(ExitReason::Error(_))));
+    assert_eq!(told.all(), ["drop"]);
+}
+
+#[test]
+fn a_machine_is_closed_once_if_it_was_initialised() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    let (tell, told) = channel();
+    simulation.process().start(Notes(tell.clone(), Err("not today")), "", ()).unwrap();
+    simulation.run();
+    assert_eq!(told.all(), ["init", "close", "drop"]);
+
+    let begun = simulation.process().start(Notes(tell, Ok(())), "", ()).unwrap();
+    simulation.run();
+    begun.kill();
+    simulation.run();
+    assert_eq!(told.all(), ["init", "step", "close", "drop"]);
 }
