@@ -34,6 +34,9 @@ use crate::{
 /// So many events a step gets at most.
 const EVENTS_MAX: usize = 64;
 
+/// The serial of yields that were refused, which have never been open. The first other one is 1.
+const REFUSED: u64 = 0;
+
 impl ProcessBuilder<'_> {
     /// Spawns a [`Process`], which begins with the entry `method`.
     ///
@@ -77,8 +80,6 @@ struct Driver<P: Process> {
     monitors: BTreeSet<(Pid, MonitorId)>,
     /// How many yields there were.
     yields: u64,
-    /// What the next step must hear besides: yields that were refused, or whose handler panicked.
-    refused: Vec<Event<Payload>>,
     /// Asks it to end at its deadline.
     _deadline: Option<Timer>,
 }
@@ -97,7 +98,6 @@ impl<P: Process> Driver<P> {
             open: HashMap::new(),
             monitors: BTreeSet::new(),
             yields: 0,
-            refused: Vec::new(),
             _deadline: timer,
         }
     }
@@ -164,7 +164,6 @@ impl<P: Process> Driver<P> {
 
     /// Takes what has come: news that is not behind messages, then messages if they are wanted.
     fn gather(&mut self, events: &mut Vec<Event<Payload>>, messages: bool) {
-        events.append(&mut self.refused);
         while events.len() < EVENTS_MAX {
             match receive::next_news(&self.ctx, messages) {
                 // What is not wanted any more.
@@ -182,6 +181,9 @@ impl<P: Process> Driver<P> {
 
     /// A yield is complete. False: it was revoked, and its tag may have another by now.
     fn is_over(&mut self, of: YieldId) -> bool {
+        if of.serial == REFUSED {
+            return true;
+        }
         let ours = self.open.get(&of.tag).is_some_and(|(open, _)| *open == of);
         if ours {
             self.open.remove(&of.tag);
@@ -214,8 +216,8 @@ impl<P: Process> Driver<P> {
         };
         if self.open.contains_key(&tag) {
             let text = format!("the tag {tag} belongs to a yield that is not complete");
-            self.refused.push(Event::Completed { tag, result: Err(text) });
-            return;
+            let of = YieldId { tag, serial: REFUSED };
+            return core::signal(&own, Signal::Completed { of, result: Err(text) });
         }
         self.yields += 1;
         let of = YieldId { tag, serial: self.yields };
