@@ -188,6 +188,29 @@ fn children_of_a_machine_that_is_killed_while_it_spawns_end_with_it() {
     }
 }
 
+/// The output is taken to another thread, and used there while the machine is killed and afterwards.
+#[test]
+fn a_child_of_a_machine_that_exits_meanwhile_or_has_exited_ends_as_it_did() {
+    let runtime = runtime(2);
+    for _ in 0..100 {
+        let (tell, told) = channel();
+        let parent = machine(move |_, out| {
+            tell.send(mem::take(out)).unwrap();
+            Ok(())
+        });
+        let parent = runtime.process().start(parent, "", ()).unwrap();
+        let out = told.next();
+        let (child, out) = std::thread::scope(|scope| {
+            let spawned = scope.spawn(|| (out.spawn(wait).unwrap(), out));
+            parent.kill();
+            spawned.join().unwrap()
+        });
+        assert_eq!(block_on(child.exited()), ExitReason::Killed);
+        assert_eq!(block_on(parent.exited()), ExitReason::Killed);
+        assert_eq!(block_on(out.spawn(wait).unwrap().exited()), ExitReason::Killed);
+    }
+}
+
 /// A machine that monitors another twice, tells what it hears, and forgets it when it is sent 0.
 fn watcher(other: Pid, tell: Sender<i64>) -> impl Process {
     machine(move |events, out| {
