@@ -1,6 +1,6 @@
 //! What a process may do: its own side of its address.
 
-use std::{fmt, future::poll_fn, mem::ManuallyDrop, sync::Arc, task::Waker, time::Duration};
+use std::{fmt, future::poll_fn, mem::ManuallyDrop, task::Waker, time::Duration};
 
 use kernel::{Handle, Sleep, StrandWith, Timeout};
 
@@ -225,23 +225,12 @@ impl<M: Send + 'static> Context<M> {
 
     /// Joins a group, in which [`Processes::group`] finds it until it leaves or exits.
     pub fn join_group(&self, group: &str) {
-        let group: Arc<str> = group.into();
-        let added = self.core().with_extras(|state| {
-            let new = !state.groups.contains(&group);
-            if new {
-                state.groups.push(group.clone());
-            }
-            new
-        });
-        if added == Some(true) {
-            names::join(system::of(self.runtime()), group, self.pid());
-        }
+        names::join(&self.untyped(), group);
     }
 
     /// Leaves a group. False: it was not in it.
     pub fn leave_group(&self, group: &str) -> bool {
-        self.core().if_extras(|state| state.groups.retain(|other| **other != *group));
-        names::leave(system::of(self.runtime()), group, self.pid())
+        names::leave(&self.untyped(), group)
     }
 
     /// Spawns a process that is linked to this one. See [`process`](Context::process) for more.

@@ -1,8 +1,9 @@
 //! How a [`Process`] is run: its events are gathered, its commands dispatched, its end is seen to.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     future::poll_fn,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     task::Poll,
     time::Duration,
@@ -19,16 +20,22 @@ use crate::{
     error::SpawnError,
     event::Event,
     exit::ExitReason,
+    monitor::MonitorId,
+    output::{Status, StepOutput, Yield},
     payload::Payload,
+    pid::Pid,
     receive,
     signal::{Signal, YieldId},
     spawn::ProcessBuilder,
-    step::{InitContext, Process, Status, StepOutput, Yield},
+    step::{InitContext, Process},
     system,
 };
 
 /// So many events a step gets at most.
 const EVENTS_MAX: usize = 64;
+
+/// The serial of yields that were refused, which have never been open. The first other one is 1.
+const REFUSED: u64 = 0;
 
 impl ProcessBuilder<'_> {
     /// Spawns a [`Process`], which begins with the entry `method`.
@@ -69,10 +76,10 @@ struct Driver<P: Process> {
     closed: bool,
     /// The yields that are not complete, by their tags, with their timer if they have one.
     open: HashMap<u64, (YieldId, Option<Timer>)>,
+    /// Whom it monitors, until it has heard of the exit.
+    monitors: BTreeSet<(Pid, MonitorId)>,
     /// How many yields there were.
     yields: u64,
-    /// What the next step must hear besides: yields that were refused, or whose handler panicked.
-    refused: Vec<Event<Payload>>,
     /// Asks it to end at its deadline.
     _deadline: Option<Timer>,
 }
@@ -89,8 +96,8 @@ impl<P: Process> Driver<P> {
             process,
             closed: false,
             open: HashMap::new(),
+            monitors: BTreeSet::new(),
             yields: 0,
-            refused: Vec::new(),
             _deadline: timer,
         }
     }
@@ -108,19 +115,22 @@ impl<P: Process> Driver<P> {
             deadline,
             values,
             runtime: self.ctx.runtime().clone(),
+            own: self.ctx.untyped(),
         };
         if let Err(error) = self.process.init(&context, method, input) {
             return self.close(ExitReason::error(error));
         }
-        let mut events = Vec::new();
+        let (mut events, mut out) = (Vec::new(), StepOutput::default());
         loop {
-            let mut out = StepOutput::default();
+            out.status = Status::default();
+            // It may have been taken out.
+            out.own.get_or_insert_with(|| context.own.clone());
             let stepped = self.process.step(&mut events, &mut out);
             events.clear();
             if let Err(error) = stepped {
                 return self.close(ExitReason::error(error));
             }
-            for command in out.yields {
+            for command in mem::take(&mut out.yields) {
                 self.dispatch(command);
             }
             if self.ctx.runtime().turn_expired() && out.status != Status::Done {
@@ -154,11 +164,12 @@ impl<P: Process> Driver<P> {
 
     /// Takes what has come: news that is not behind messages, then messages if they are wanted.
     fn gather(&mut self, events: &mut Vec<Event<Payload>>, messages: bool) {
-        events.append(&mut self.refused);
         while events.len() < EVENTS_MAX {
             match receive::next_news(&self.ctx, messages) {
-                // A completion that is not wanted any more.
+                // What is not wanted any more.
                 Some(Signal::Completed { of, .. }) if !self.is_over(of) => {}
+                Some(Signal::Down { pid, monitor, .. })
+                    if !self.monitors.remove(&(pid, monitor)) => {}
                 Some(news) => events.push(news.into()),
                 None => match messages.then(|| self.ctx.try_receive()).flatten() {
                     Some(message) => events.push(Event::Message(message)),
@@ -170,6 +181,9 @@ impl<P: Process> Driver<P> {
 
     /// A yield is complete. False: it was revoked, and its tag may have another by now.
     fn is_over(&mut self, of: YieldId) -> bool {
+        if of.serial == REFUSED {
+            return true;
+        }
         let ours = self.open.get(&of.tag).is_some_and(|(open, _)| *open == of);
         if ours {
             self.open.remove(&of.tag);
@@ -186,7 +200,13 @@ impl<P: Process> Driver<P> {
             }
             Yield::Monitor(pid) => {
                 // Its step knows it by the pid.
-                self.ctx.monitor(pid);
+                self.monitors.insert((pid, self.ctx.monitor(pid)));
+                return;
+            }
+            Yield::Demonitor(pid) => return self.demonitor(pid),
+            Yield::Join(group) => return self.ctx.join_group(&group),
+            Yield::Leave(group) => {
+                self.ctx.leave_group(&group);
                 return;
             }
             Yield::Link(pid) => return self.ctx.link(pid),
@@ -196,8 +216,8 @@ impl<P: Process> Driver<P> {
         };
         if self.open.contains_key(&tag) {
             let text = format!("the tag {tag} belongs to a yield that is not complete");
-            self.refused.push(Event::Completed { tag, result: Err(text) });
-            return;
+            let of = YieldId { tag, serial: REFUSED };
+            return core::signal(&own, Signal::Completed { of, result: Err(text) });
         }
         self.yields += 1;
         let of = YieldId { tag, serial: self.yields };
@@ -220,6 +240,14 @@ impl<P: Process> Driver<P> {
             let of = YieldId { tag, serial: self.yields };
             self.open.insert(tag, (of, None));
             core::signal(&self.ctx.untyped(), Signal::Completed { of, result: Err(text) });
+        }
+    }
+
+    /// Ends all monitors of a process. What they have told already is not wanted any more.
+    fn demonitor(&mut self, pid: Pid) {
+        let all = (pid, MonitorId(0))..=(pid, MonitorId(u64::MAX));
+        for (pid, monitor) in self.monitors.extract_if(all, |_| true) {
+            self.ctx.demonitor(pid, monitor);
         }
     }
 

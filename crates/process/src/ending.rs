@@ -80,7 +80,11 @@ fn announce(core: &Core, own: &StrandWith<Core>, reason: &ExitReason) {
     while unheard.len > 0 {
         contain(|| drop(unheard.pop()));
     }
-    if let Some(state) = state {
+    if let Some(mut state) = state {
+        if !state.groups.is_empty() {
+            // Joined after the groups were given up, from outside of the turn.
+            give_up(own.runtime(), own.pid(), None, mem::take(&mut state.groups));
+        }
         tell(own, state, reason);
     }
 }
@@ -92,7 +96,7 @@ fn give_up(runtime: &Handle, pid: Pid, name: Option<Arc<str>>, groups: Vec<Arc<s
         names::release(system, &name, pid);
     }
     for group in groups {
-        names::leave(system, &group, pid);
+        names::give_up(system, &group, pid);
     }
 }
 

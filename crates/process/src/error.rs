@@ -142,8 +142,6 @@ pub enum SpawnError {
     NameTaken(String, Pid),
     /// A mailbox needs room for 1 to [`BOUND_MAX`](crate::BOUND_MAX) messages.
     Bound(usize),
-    /// The process to be linked to is not there.
-    NoProcess(Pid),
     /// A closure was given a [`value`](crate::ProcessBuilder::value) or a
     /// [`deadline`](crate::ProcessBuilder::deadline), which only a state machine can have.
     NotAMachine,
@@ -164,9 +162,6 @@ impl fmt::Display for SpawnError {
                 "a mailbox of {bound} is not possible: from 1 to {}, or unbounded",
                 crate::BOUND_MAX
             ),
-            SpawnError::NoProcess(pid) => {
-                write!(f, "the process was not spawned: there is no process {pid} to link to")
-            }
             SpawnError::NotAMachine => f.write_str(
                 "the process was not spawned: values and a deadline are for state machines",
             ),

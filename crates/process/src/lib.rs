@@ -95,6 +95,7 @@ mod mailbox;
 mod monitor;
 mod names;
 mod news;
+mod output;
 mod payload;
 mod pid;
 mod processes;
@@ -123,6 +124,7 @@ pub use exit::{ExitReason, Outcome};
 pub use faults::FaultPlan;
 pub use inspect::{ProcessCounts, ProcessInfo, ProcessState};
 pub use monitor::MonitorId;
+pub use output::{Status, StepOutput};
 pub use payload::Payload;
 pub use pid::{ParsePidError, Pid};
 pub use processes::Processes;
@@ -131,7 +133,7 @@ pub use relay::Receiver;
 pub use reply::{LateReply, Reply};
 pub use shutdown::{STOP_TIMEOUT, StopReport};
 pub use spawn::{BOUND, BOUND_MAX, MailboxKind, ProcessBuilder};
-pub use step::{InitContext, Process, ProcessError, Status, StepOutput, UnknownMethod};
+pub use step::{InitContext, Process, ProcessError, UnknownMethod};
 pub use supervisor::{
     Backoff, CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, ChildCounts, ChildInfo, ChildKind, ChildSpec,
     ChildStart, ChildState, RESTART_PERIOD, RESTARTS_MAX, Restart, Strategy, Supervisor,

@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use kernel::Handle;
+use kernel::{Handle, StrandWith};
 
-use crate::{event::Event, payload::Payload, pid::Pid};
+use crate::{
+    addr::Addr, context::Context, core::Core, error::SpawnError, event::Event, exit::Outcome,
+    names, output::StepOutput, payload::Payload, pid::Pid, processes::Processes,
+    spawn::ProcessBuilder,
+};
 
 /// What went wrong in a [`Process`]: it exits with this text.
 pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
@@ -13,7 +17,8 @@ pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// `init` is called once, with the name of an entry method; then `step` whenever there are events,
 /// or it has said that it goes on by itself; then `close`, once, however it ended: done, failed,
-/// panicked or killed. A panic in `init` or `step` ends it with
+/// panicked or killed. One that is ended before its first turn, killed or by a link, never began: it
+/// is dropped, with neither `init` nor `close`. A panic in `init` or `step` ends it with
 /// [`ExitReason::Panic`](crate::ExitReason::Panic), and so does one in `close` if it had ended
 /// well until then.
 ///
@@ -87,7 +92,7 @@ pub trait Process: Send + 'static {
         out: &mut StepOutput,
     ) -> Result<(), ProcessError>;
 
-    /// Gives back what it holds.
+    /// Gives back what it holds. It is called if `init` was, also if that refused or panicked.
     fn close(&mut self) {}
 }
 
@@ -117,151 +122,80 @@ pub struct InitContext {
     pub values: BTreeMap<String, Payload>,
     /// The runtime it runs on.
     pub runtime: Handle,
+    pub(crate) own: StrandWith<Core>,
 }
 
-/// What a process wants after a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Status {
-    /// To go on, after everyone who waits already.
-    Continue,
-    /// To wait for whatever comes.
-    #[default]
-    Idle,
-    /// To wait for its yields; messages wait meanwhile, but news of an exit does not.
-    Blocked,
-    /// To end.
-    Done,
-}
-
-/// What a step has written, to be done when it is over.
-#[derive(Debug)]
-pub(crate) enum Yield {
-    Command { tag: u64, name: String, input: Payload },
-    Timer { tag: u64, after: Duration },
-    Revoke { tag: u64 },
-    Monitor(Pid),
-    Link(Pid),
-    Unlink(Pid),
-}
-
-/// What a step writes: commands, and a status. Unless it says otherwise, the process is
-/// [`Idle`](Status::Idle) afterwards.
-#[derive(Debug, Default)]
-pub struct StepOutput {
-    pub(crate) yields: Vec<Yield>,
-    pub(crate) status: Status,
-}
-
-impl StepOutput {
-    /// Yields a command to the handler of that name. Its completion is an event with this tag.
-    /// Several may be open at once, each with a tag of its own; a tag that is open already makes
-    /// the new command fail.
-    pub fn command(&mut self, tag: u64, name: impl Into<String>, input: impl Into<Payload>) {
-        self.yields.push(Yield::Command { tag, name: name.into(), input: input.into() });
-    }
-
-    /// Completes `tag` after a time: the command [`SLEEP`](crate::SLEEP).
-    pub fn sleep(&mut self, tag: u64, after: Duration) {
-        self.yields.push(Yield::Timer { tag, after });
-    }
-
-    /// Does not want the completion of `tag` any more: a timer is cancelled, any other result is
-    /// dropped when it comes.
-    pub fn revoke(&mut self, tag: u64) {
-        self.yields.push(Yield::Revoke { tag });
-    }
-
-    /// Asks to be told when a process exits, by [`Event::Down`] with its pid. One that is not there is
-    /// told of at once, with [`ExitReason::NoProcess`](crate::ExitReason::NoProcess).
+impl InitContext {
+    /// Joins a group, as [`Context::join_group`] does.
     ///
     /// ```
     /// use process::{
-    ///     Context, Event, ExitReason, Payload, Pid, Process, ProcessError, Processes, StepOutput,
+    ///     Event, InitContext, Payload, Process, ProcessError, Processes, StepOutput,
     /// };
     ///
-    /// /// Exits as another process does.
-    /// struct Mourner(Pid);
+    /// struct Singer;
     ///
-    /// impl Process for Mourner {
+    /// impl Process for Singer {
+    ///     fn init(&mut self, ctx: &InitContext, _: &str, _: Payload) -> Result<(), ProcessError> {
+    ///         ctx.join_group("choir");
+    ///         Ok(())
+    ///     }
+    ///
     ///     fn step(
     ///         &mut self,
-    ///         events: &mut Vec<Event<Payload>>,
-    ///         out: &mut StepOutput,
+    ///         _: &mut Vec<Event<Payload>>,
+    ///         _: &mut StepOutput,
     ///     ) -> Result<(), ProcessError> {
-    ///         if events.is_empty() {
-    ///             out.monitor(self.0); // the first step
-    ///         }
-    ///         for event in events.drain(..) {
-    ///             if let Event::Down { pid, reason, .. } = event {
-    ///                 return Err(format!("{pid}: {reason}").into());
-    ///             }
-    ///         }
     ///         Ok(())
     ///     }
     /// }
     ///
     /// let mut simulation = kernel::Runtime::builder().simulate(1)?;
-    /// let other = simulation.spawn_process(|mut ctx: Context<()>| async move {
-    ///     ctx.receive().await;
-    /// })?;
-    /// let mourner = simulation.process().start(Mourner(other.pid()), "", ())?;
+    /// let singer = simulation.process().start(Singer, "sing", ())?;
     /// simulation.run();
-    /// other.kill();
-    /// let expected = format!("{}: killed", other.pid());
-    /// assert_eq!(simulation.block_on(mourner.exited())?, ExitReason::error(expected));
+    /// assert_eq!(simulation.group("choir"), [singer.pid()]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn monitor(&mut self, pid: Pid) {
-        self.yields.push(Yield::Monitor(pid));
+    pub fn join_group(&self, group: &str) {
+        names::join(&self.own, group);
     }
 
-    /// Ties this process to another, as [`Context::link`](crate::Context::link) does. Its exit comes
-    /// as [`Event::Exit`] if this process was made to
-    /// [trap exits](crate::ProcessBuilder::trap_exits); else it ends this one too, unless it was
-    /// normal.
+    /// Spawns a process that is linked to this one. See [`process`](InitContext::process) for more.
     ///
     /// ```
-    /// use process::{Pid, StepOutput};
+    /// use process::{Context, InitContext, SpawnError};
     ///
-    /// fn live_and_die_with(other: Pid, out: &mut StepOutput) {
-    ///     out.link(other);
+    /// fn start_helper(ctx: &InitContext) -> Result<(), SpawnError> {
+    ///     ctx.spawn(|mut ctx: Context<u32>| async move { while ctx.receive().await.is_some() {} })?;
+    ///     Ok(())
     /// }
     /// ```
-    pub fn link(&mut self, pid: Pid) {
-        self.yields.push(Yield::Link(pid));
+    ///
+    /// # Errors
+    /// As for [`ProcessBuilder::spawn`].
+    pub fn spawn<N, F, Fut>(&self, start: F) -> Result<Addr<N>, SpawnError>
+    where
+        N: Send + 'static,
+        F: FnOnce(Context<N>) -> Fut + Send + 'static,
+        Fut: Future<Output: Outcome> + Send + 'static,
+    {
+        self.process().spawn(start)
     }
 
-    /// Unties this process from another, as [`Context::unlink`](crate::Context::unlink) does.
+    /// Makes a process whose parent this is, linked to it unless it is made
+    /// [`detached`](ProcessBuilder::detached).
     ///
     /// ```
-    /// use process::{Pid, StepOutput};
+    /// use process::{Addr, InitContext, Payload, Process, SpawnError};
     ///
-    /// fn live_on_without(other: Pid, out: &mut StepOutput) {
-    ///     out.unlink(other);
+    /// fn start_engine(
+    ///     ctx: &InitContext,
+    ///     engine: impl Process,
+    /// ) -> Result<Addr<Payload>, SpawnError> {
+    ///     ctx.process().name("engine").start(engine, "main", ())
     /// }
     /// ```
-    pub fn unlink(&mut self, pid: Pid) {
-        self.yields.push(Yield::Unlink(pid));
-    }
-
-    /// Another step, after everyone who waits already.
-    pub fn proceed(&mut self) {
-        self.status = Status::Continue;
-    }
-
-    /// No step until something comes.
-    pub fn idle(&mut self) {
-        self.status = Status::Idle;
-    }
-
-    /// No step until a yield is complete, it is asked to end, or it hears of an exit. Messages wait
-    /// meanwhile.
-    pub fn blocked(&mut self) {
-        self.status = Status::Blocked;
-    }
-
-    /// It has ended.
-    pub fn done(&mut self) {
-        self.status = Status::Done;
+    pub fn process(&self) -> ProcessBuilder<'_> {
+        self.own.runtime().process().child_of(&self.own)
     }
 }

@@ -21,10 +21,13 @@ use crate::{
     table::Table,
 };
 
+/// The members of each group that has any.
+pub(crate) type Groups = HashMap<Arc<str>, BTreeSet<Pid>>;
+
 pub(crate) struct System {
     pub(crate) table: Table,
     pub(crate) names: Mutex<HashMap<Arc<str>, Pid>>,
-    pub(crate) groups: Mutex<HashMap<Arc<str>, BTreeSet<Pid>>>,
+    pub(crate) groups: Mutex<Groups>,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) relays: Relays,
     pub(crate) faults: Faults,

@@ -212,6 +212,33 @@ fn told_of_an_exit_a_watcher_finds_the_name_and_the_group_free() {
     });
 }
 
+/// Its context joins in the turn of another.
+#[test]
+fn killed_while_it_is_joined_to_a_group_a_process_is_not_in_it() {
+    check(|| {
+        let runtime = runtime();
+        let (tell, told) = channel();
+        let joined = tell.clone();
+        let member = runtime.spawn_process(move |ctx: Context<()>| async move {
+            let helper = ctx.runtime().clone().spawn_process(move |_: Context<()>| async move {
+                ctx.join_group("all");
+                ctx.join_group("some");
+                joined.send(ExitReason::Normal).unwrap();
+            });
+            helper.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let member = member.unwrap();
+        watch(&runtime, member.clone(), tell);
+        member.kill();
+        while told.recv().is_ok() {} // until the watcher and the helper are gone, if there is one
+        // The turn in which it ends is over when the runtime is down.
+        let handle = runtime.handle().clone();
+        runtime.shutdown();
+        assert_eq!((handle.group("all"), handle.group("some")), (vec![], vec![]));
+    });
+}
+
 #[test]
 fn found_by_its_pid_while_it_exits_is_sent_to_or_unknown() {
     check(|| {

@@ -481,6 +481,37 @@ fn a_tag_that_is_open_refuses_a_second_yield_and_still_completes() {
     assert_eq!([told.next(), told.next()], [false, true]);
 }
 
+/// The request to end comes behind 199 refusals, and before the timer.
+#[test]
+fn more_refusals_than_a_step_may_hear_come_in_the_next_ones_and_none_is_lost() {
+    let mut simulation = Runtime::builder().workers(1).simulate(0).unwrap();
+    simulation.handle_command("cancel", |command| {
+        command.runtime().cancel_process(command.pid());
+        command.complete(Ok(Payload::Empty));
+    });
+    let (tell, told) = channel();
+    let scripted = Scripted::new(move |events, out| {
+        if events.is_empty() {
+            for _ in 0..200 {
+                out.sleep(1, Duration::from_millis(2));
+            }
+            out.command(2, "cancel", ());
+        }
+        let refused = |event: &&Event<_>| matches!(event, Event::Completed { result: Err(_), .. });
+        let others = events.iter().filter(|event| !refused(event));
+        let others: Vec<_> = others.map(|event| format!("{event:?}")).collect();
+        tell.send((events.len(), others.concat()))?;
+        out.blocked();
+        Ok(())
+    });
+    simulation.process().start(scripted, "main", ()).unwrap();
+    simulation.run();
+    let (lengths, others): (Vec<_>, Vec<_>) = told.all().into_iter().unzip();
+    assert_eq!(lengths, [0, 64, 64, 64, 9, 1]);
+    let done = |tag: u64| format!("Completed {{ tag: {tag}, result: Ok(Empty) }}");
+    assert_eq!(others[4..], [format!("Cancel{}", done(2)), done(1)]);
+}
+
 #[test]
 fn a_revoked_yield_brings_nothing() {
     let runtime = runtime(2);

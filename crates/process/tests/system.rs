@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use common::{channel, idler, runtime};
+use common::{channel, eventually, idler, runtime};
 use kernel::{Handle, Runtime};
 use process::{
     BOUND, BOUND_MAX, CHILD_START_TIMEOUT, CHILD_STOP_TIMEOUT, Context, ExitReason, MailboxKind,
@@ -108,6 +108,30 @@ fn a_group_has_its_members_until_they_leave_or_exit() {
     two.kill();
     block_on(two.exited());
     assert!(runtime.group("choir").is_empty());
+}
+
+/// Its context joins from a thread of its own while the process is killed.
+#[test]
+fn a_group_that_is_joined_while_its_process_exits_does_not_keep_it() {
+    let runtime = runtime(2);
+    for _ in 0..300 {
+        let (give, given) = channel();
+        let process = runtime.spawn_process(move |ctx: Context<()>| async move {
+            give.send(ctx).unwrap();
+            std::future::pending::<()>().await;
+        });
+        let (process, ctx) = (process.unwrap(), given.next());
+        std::thread::scope(|scope| {
+            scope.spawn(|| ["alto", "bass", "tenor"].map(|group| ctx.join_group(group)));
+            process.kill();
+        });
+        block_on(process.exited());
+        ctx.join_group("late");
+        for group in ["alto", "bass", "tenor", "late"] {
+            // What is joined as late as that may be left a moment after the exit is seen.
+            eventually(|| runtime.group(group).is_empty());
+        }
+    }
 }
 
 #[test]
