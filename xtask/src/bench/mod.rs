@@ -19,6 +19,7 @@ mod measure;
 mod nodes;
 mod options;
 mod plan;
+mod planned;
 mod programs;
 mod report;
 mod row;
