@@ -45,7 +45,6 @@ impl Planned {
     }
 
     /// Its name, with the allocator where there is a row for another too.
-    #[cfg(test)]
     fn title(&self, all: &[Planned]) -> String {
         let is_twin = |one: &&Planned| one.name == self.name && one.allocator != self.allocator;
         match self.allocator {
@@ -91,7 +90,6 @@ pub(super) fn aim(stored: &mut [Stored]) {
 }
 
 /// The rows of an area's plans that have no value of ours, but for those that a note excuses.
-#[cfg(test)]
 pub(super) fn missing(area: &'static Area, stored: &[Stored], notes: &[String]) -> Vec<String> {
     let all = rows(area);
     let has_value = |planned: &Planned| {
@@ -104,14 +102,12 @@ pub(super) fn missing(area: &'static Area, stored: &[Stored], notes: &[String]) 
 }
 
 /// What a note names that could not be had: `without these, and those: why`.
-#[cfg(test)]
 fn excuses(note: &str) -> impl Iterator<Item = &str> {
     let named = note.strip_prefix("without ").and_then(|rest| rest.split_once(": "));
     named.into_iter().flat_map(|(names, _)| names.split(", "))
 }
 
 /// Such a note.
-#[cfg(test)]
 pub(super) fn without(names: &[&str], why: &str) -> String {
     format!("without {}: {why}", names.join(", "))
 }

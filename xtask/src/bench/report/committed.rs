@@ -2,8 +2,6 @@
 
 use super::*;
 
-use crate::bench::planned;
-
 /// Rows of plans that were never measured for the record, and why.
 const NOT_STORED: &[(&str, &str, &str)] = &[(
     "node",

@@ -201,13 +201,46 @@ fn a_file_with_a_part_of_an_area_is_refused() {
     fs::remove_file(file).unwrap();
 }
 
+/// The rows of the kernel's plans, and some more.
+fn whole_area() -> Vec<Stored> {
+    let planned = planned::rows(areas::find("kernel").unwrap());
+    let planned = planned.iter().map(|planned| Stored {
+        allocator: planned.allocator.to_string(),
+        ..row(planned.name, 1.0, &[])
+    });
+    planned.chain(rows()).collect()
+}
+
+#[test]
+fn an_area_that_lacks_a_row_does_not_take_the_place_of_what_was_kept() {
+    let docs = std::env::temp_dir().join(format!("xtask-lacks-{}", std::process::id()));
+    let kept_rows = || kept(&docs).unwrap()[0].1.rows.len();
+    let keep = |rows: Vec<Stored>, note: &str| {
+        let notes = [("kernel".to_owned(), vec![note.to_owned()])].into();
+        keep(&docs, Document { run: Run { notes, ..Run::default() }, rows }).unwrap()
+    };
+    assert!(keep(whole_area(), "").is_empty());
+    let before = kept_rows();
+    let mut rows = whole_area();
+    rows.retain(|row| row.workload != "instructions_yield");
+    let refused = keep(rows.clone(), "instructions_yield failed: starved");
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].contains("kernel is not in the report"), "{refused:?}");
+    assert!(refused[0].ends_with("no instructions_yield"), "{refused:?}");
+    assert_eq!(kept_rows(), before);
+    // What could not be had is said in the report.
+    assert!(keep(rows, &planned::without(&["instructions_yield"], "no valgrind")).is_empty());
+    assert_eq!(kept_rows(), before - 1);
+    fs::remove_dir_all(docs).unwrap();
+}
+
 #[test]
 fn a_report_is_made_from_what_was_kept() {
     let docs = std::env::temp_dir().join(format!("xtask-report-{}", std::process::id()));
     fs::create_dir_all(&docs).unwrap();
     fs::write(docs.join("performance.md"), "<!-- bench:kernel -->\n<!-- /bench:kernel -->\n")
         .unwrap();
-    keep(&docs, Document { run: Run::default(), rows: rows() }).unwrap();
+    assert!(keep(&docs, Document { run: Run::default(), rows: whole_area() }).unwrap().is_empty());
     let areas = kept(&docs).unwrap();
     assert_eq!(areas.len(), 1);
     write_in(&docs, &areas).unwrap();
