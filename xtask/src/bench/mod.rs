@@ -69,7 +69,7 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     let begun = Instant::now();
     let built = build(areas, options, &mut run, &mut failed)?;
     let building = begun.elapsed();
-    let budget = Budget::new(options.quick && areas.len() > 1);
+    let budget = Budget::new(options.speed(areas.len()));
     let mut disturbed = machine::describe(&run);
     let mut exchange = machine::look_at_exchange();
     let mut document = Document { run, rows: Vec::new() };
@@ -114,7 +114,8 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     }
     let compared = old.map_or(Ok(()), |old| {
         let whole = options.only.is_empty() && !(options.quick && areas.len() > 1);
-        let asked = areas.iter().map(|area| area.name).filter(|_| whole);
+        let asked = areas.iter().map(|area| area.name);
+        let asked = asked.filter(|area| whole && !one_area::was_cut(&document.run, area));
         say_what_changed(&old, &document, &asked.collect::<Vec<_>>())
     });
     let measuring = budget.elapsed().as_secs();

@@ -15,6 +15,14 @@ use super::{
     row::Row,
 };
 
+/// How a note begins that names what was left out.
+const NO_TIME_FOR: &str = "no time was left for ";
+
+/// Was there no time for all of an area?
+pub(super) fn was_cut(run: &Run, area: &str) -> bool {
+    run.notes.get(area).into_iter().flatten().any(|note| note.starts_with(NO_TIME_FOR))
+}
+
 /// All that is wanted of it, in order.
 pub(super) fn measure(
     area: &'static Area,
@@ -25,12 +33,7 @@ pub(super) fn measure(
     run: &mut Run,
     failed: &mut Vec<String>,
 ) -> Result<Vec<Row>> {
-    let speed = match (options.quick, several) {
-        (true, true) => Speed::Glance,
-        (true, false) => Speed::Quick,
-        (false, _) => Speed::Full,
-    };
-    let chosen = chosen(area, speed, options);
+    let chosen = chosen(area, share.speed(), options);
     let mut watch = Watch::new(chosen.len(), share);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     let mut uncounted = Vec::new();
@@ -43,7 +46,9 @@ pub(super) fn measure(
             uncounted.extend(plan.results);
             continue;
         }
-        match measure::rows(plan, setting, speed, programs, &mut watch) {
+        match measure::rows(plan, setting, programs, &mut watch) {
+            // Ours comes first, and the end came meanwhile.
+            Ok(none) if none.is_empty() && share.is_over() => left_out.push(plan.workload),
             Ok(more) => rows.extend(more),
             // One area less is a pity, all areas less is a lost day.
             Err(error) if several => {
@@ -56,9 +61,8 @@ pub(super) fn measure(
         }
     }
     watch.finish();
-    let no_time =
-        (!left_out.is_empty()).then(|| format!("no time was left for {}", left_out.join(", ")));
-    let no_counts = callgrind::missing().filter(|_| !uncounted.is_empty());
+    let no_time = (!left_out.is_empty()).then(|| format!("{NO_TIME_FOR}{}", left_out.join(", ")));
+    let no_counts = if uncounted.is_empty() { None } else { callgrind::missing() };
     let no_counts = no_counts.map(|why| planned::without(&uncounted, why));
     for note in no_time.into_iter().chain(no_counts) {
         println!("note      {note}");
@@ -97,5 +101,16 @@ mod tests {
             assert!(few.len() <= 5, "{}: {}", area.name, few.len());
             assert!(chosen(area, Speed::Full, &options).len() > few.len());
         }
+    }
+
+    #[test]
+    fn an_area_that_was_cut_is_known_by_its_note() {
+        let run = |note: &str| Run {
+            notes: [("job".to_owned(), vec![note.to_owned()])].into(),
+            ..Run::default()
+        };
+        assert!(was_cut(&run("no time was left for dag_0, priority"), "job"));
+        assert!(!was_cut(&run("no time was left for dag_0"), "node"));
+        assert!(!was_cut(&run("without Taskflow: please install g++"), "job"));
     }
 }
