@@ -57,6 +57,19 @@ fn an_area_s_chart_has_a_bar_for_everyone() {
 }
 
 #[test]
+fn a_long_name_is_whole_and_lies_within_the_chart() {
+    let long = "async-priority-channel-mimalloc";
+    let texts = texts(&bars::draw("job", "today", &[row("priority", 5.0, &[(long, 10.0)])]));
+    assert!(texts.iter().any(|text| text == long), "{texts:?}");
+    let width = |name: &str| {
+        let svg = bars::draw("job", "today", &[row("priority", 5.0, &[(name, 10.0)])]);
+        Xml::parse(&svg).unwrap().root_element().attribute("width").unwrap().parse::<f64>().unwrap()
+    };
+    // Three columns, each wider by nine characters than what is there for short names.
+    assert_eq!((width("tokio"), width(long)), (1_010.0, 1_010.0 + 3.0 * 9.0 * 6.0));
+}
+
+#[test]
 fn who_is_there_for_information_is_in_the_chart_and_in_the_table() {
     let mut rows = rows();
     let information = [("erlang", Some(381.0)), ("go", Some(247.0)), ("lost", None)];
