@@ -25,10 +25,11 @@ use reasons::Reasons;
 /// Below `docs`.
 const PAGE: &str = "performance.md";
 const OVERVIEW: &str = "charts/overview.svg";
-/// Of the policies, which no area measures.
+/// Of the policies, which no area measures. That it is what they draw is a test of the crate that draws it.
 const POLICIES_CHART: &str = "charts/policies-workers.svg";
 
-/// A workload of the policy laboratory that needs many workers: on few, jobs wait.
+/// A workload of the policy laboratory that needs many workers: on few, jobs wait. The test draws the
+/// same: `crates/cli/tests/policies_chart.rs`.
 const POLICIES: &str =
     "--workload bursty --workers 4,16,64,256,1024 --jobs 5000 --load 64 --balancer none";
 
