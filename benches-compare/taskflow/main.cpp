@@ -351,6 +351,25 @@ void transactions(const Arguments& arguments, tf::Executor& executor) {
   report(arguments, "ns/transaction", ns, count, 0);
 }
 
+// Of the lists of a graph and of the balances after a batch, as `sums.txt` has them: the tests of
+// `benches/src/job` make the same ones of theirs.
+template <typename Number>
+uint64_t sum(const std::vector<Number>& numbers) {
+  uint64_t sum = 0;
+  for (const Number one : numbers) {
+    sum = sum * 31 + one;
+  }
+  return sum;
+}
+
+void sums() {
+  Dag dag;
+  dag.layered(1'000);
+  const Transactions batch(1'000, 90);
+  std::printf("graph %llu\n", static_cast<unsigned long long>(sum(dag.lists.predecessors)));
+  std::printf("balances %llu\n", static_cast<unsigned long long>(sum(batch.expected)));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -359,6 +378,10 @@ int main(int count, char** words) {
   }
   Arguments arguments;
   arguments.workload = words[1];
+  if (arguments.workload == "--sums") {
+    sums();
+    return 0;
+  }
   for (int at = 2; at < count; ++at) {
     const std::string word = words[at];
     if (word == "--list") {

@@ -203,3 +203,11 @@ fn transactions<G: Graphs>(args: &Args, who: &str, contestant: &G, hot_percent: 
     let line = Line::new(&args.workload, who, "ns/transaction", ns / count as f64);
     line.with("items", count as f64).with("workers", args.workers as f64)
 }
+
+/// A sum that the program in C++ makes too, and is refused for if it is another.
+#[cfg(test)]
+fn sum_of_taskflow(name: &str) -> u64 {
+    let sums = include_str!("../../benches-compare/taskflow/sums.txt");
+    let sum = sums.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    sum.unwrap_or_else(|| panic!("sums.txt has no {name}"))
+}

@@ -224,7 +224,7 @@ impl Load {
         ))
     }
 
-    /// Waits until everything that was made is in blocks.
+    /// Waits until everything that was made is in blocks. All of it has been acknowledged.
     pub(super) fn wait(&self, connection: &mut Connection) -> Result<(), String> {
         for (chain, nonces) in self.chains.iter().zip(&self.nonces) {
             let bodies: Vec<String> = self
@@ -238,6 +238,11 @@ impl Load {
             let request = http::prepare(&chain.path, &format!("[{}]", bodies.join(",")));
             let start = std::time::Instant::now();
             let (mut last, mut changed) = (Vec::new(), start);
+            let mine = http::prepare(&chain.path, MINE);
+            // One that mines once a second would wait for the next one, with nothing to do.
+            if self.who == (Who::Anvil { automine: false }) {
+                http::check(&connection.ask(&mine)?)?;
+            }
             loop {
                 let answer = connection.ask(&request)?;
                 if *answer != last {
@@ -256,10 +261,10 @@ impl Load {
                     return Err("what was sent is not in blocks after two minutes".to_owned());
                 }
                 // One that mines for each transaction leaves behind what came while it mined, until
-                // the next one comes. It gets a hint.
-                let leaves_some = self.who == (Who::Anvil { automine: true });
+                // the next one comes. It gets a hint, and so does the other one, should it leave some.
+                let leaves_some = matches!(self.who, Who::Anvil { .. });
                 if leaves_some && changed.elapsed() > STUCK {
-                    connection.ask(&http::prepare(&chain.path, MINE))?;
+                    connection.ask(&mine)?;
                     changed = std::time::Instant::now();
                 }
                 std::thread::sleep(std::time::Duration::from_millis(2));

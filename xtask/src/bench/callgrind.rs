@@ -7,16 +7,14 @@ use anyhow::{Context, Result, bail};
 use super::{plan::Plan, programs::Contestant};
 use crate::tools;
 
-/// Is valgrind here? Installs Debian's where that is possible, and says so where it is not.
-pub(super) fn available() -> bool {
-    static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| match tools::program_or_package("valgrind", "valgrind") {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("instructions are not counted: {error:#}");
-            false
-        }
-    })
+/// Why nothing can be counted, if valgrind is not here: Debian's is installed where that is possible.
+pub(super) fn missing() -> Option<&'static str> {
+    static WHY: OnceLock<Option<String>> = OnceLock::new();
+    let why = WHY.get_or_init(|| {
+        let had = tools::program_or_package("valgrind", "valgrind");
+        had.err().map(|error| format!("{error:#}"))
+    });
+    why.as_deref()
 }
 
 /// Instructions of one bare run of `size` items, in all threads.

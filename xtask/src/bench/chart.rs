@@ -22,6 +22,9 @@ const COLOURS: &[&str] =
 /// Once all colours are used, they begin again with these.
 const DASHES: &[&str] = &["", "7 3", "2 3"];
 
+/// Behind the name of one who is no peer.
+const INFORMATION: &str = "(no peer)";
+
 /// A contestant, and what one cost at each size.
 type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
@@ -77,8 +80,12 @@ impl Family {
         (self.of, self.unit) = (of, row.unit.clone());
         // A space sorts before every name.
         let ours = row.ours.map(|value| (" shiftwork", value));
-        for (name, value) in ours.into_iter().chain(row.peers_in_order()) {
-            self.lines.entry(name.to_owned()).or_default().push((size, value));
+        let named = |(name, value): (&str, f64)| (name.to_owned(), value);
+        let peers = ours.into_iter().chain(row.peers_in_order()).map(named);
+        let others = row.information_in_order().into_iter();
+        let others = others.map(|(name, value)| (format!("{name} {INFORMATION}"), value));
+        for (name, value) in peers.chain(others) {
+            self.lines.entry(name).or_default().push((size, value));
         }
         self.lines.values_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     }
@@ -227,6 +234,18 @@ mod tests {
         let families = families(&[row("ping_pong", 2), row("ping_pong_1", 1), row("spawn", 2)]);
         assert_eq!(families.keys().collect::<Vec<_>>(), ["ping_pong-workers"]);
         assert_eq!(families["ping_pong-workers"].sizes(), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn who_is_there_for_information_has_a_line_that_says_so() {
+        let with = |name: &str, workers| Stored {
+            information: [("erlang".to_owned(), Some(2.0)), ("lost".to_owned(), None)].into(),
+            ..row(name, workers)
+        };
+        let families = families(&[with("spawn", 2), with("spawn_1", 1)]);
+        let svg = families["spawn-workers"].draw("spawn-workers");
+        assert_eq!(svg.matches("<polyline").count(), 2);
+        assert!(svg.contains(">erlang (no peer)<"), "{svg}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{derived, stored::Stored};
+use super::{derived, planned, stored::Stored};
 
 /// Stands for all areas of a run.
 const EVERY_AREA: &str = "";
@@ -72,7 +72,8 @@ impl Document {
             File::Whole(document) => *document,
             File::Rows(list) => Document::of_list(list).with_context(named)?,
         };
-        // A file may be older than they are.
+        // A file may be older than what they are made by.
+        planned::aim(&mut document.rows);
         derived::complete(&mut document.rows);
         Ok(document)
     }

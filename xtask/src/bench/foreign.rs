@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::{shell, tools};
 
@@ -92,9 +92,19 @@ fn build_taskflow(dir: &Path) -> Result<(PathBuf, String)> {
     build.args(["-O3", "-std=c++17", "-pthread", "-I"]).arg(&headers);
     build.arg(source("taskflow").join("main.cpp")).arg("-o").arg(&program);
     shell::run(build)?;
+    let sums = fs::read_to_string(source("taskflow").join("sums.txt"))?;
+    same_sums(&said(Command::new(&program).arg("--sums"))?, &sums)?;
     let header = fs::read_to_string(headers.join(TASKFLOW_HEADER))?;
     let version = taskflow_version(&header).context("its header does not say its version")?;
     Ok((program, format!("Taskflow {version}")))
+}
+
+/// Other graphs or transactions than ours would be other work.
+fn same_sums(made: &str, ours: &str) -> Result<()> {
+    let lines = |text: &str| text.trim().lines().collect::<Vec<_>>().join(", ");
+    let (made, ours) = (lines(made), lines(ours));
+    ensure!(made == ours, "its graphs or balances are not ours: {made} instead of {ours}");
+    Ok(())
 }
 
 const TASKFLOW_HEADER: &str = "taskflow/taskflow.hpp";
@@ -141,12 +151,17 @@ fn source(language: &str) -> PathBuf {
 }
 
 fn first_line(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| shell::show(command))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = said(command)?;
     match text.lines().next() {
-        Some(line) if output.status.success() => Ok(line.trim().to_owned()),
-        _ => bail!("`{}` said nothing", shell::show(command)),
+        Some(line) => Ok(line.trim().to_owned()),
+        None => bail!("`{}` said nothing", shell::show(command)),
     }
+}
+
+fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| shell::show(command))?;
+    ensure!(output.status.success(), "`{}` ended with {}", shell::show(command), output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]
@@ -158,5 +173,13 @@ mod tests {
         let header = "#define TF_OTHER 1\n#define TF_VERSION 300900\n";
         assert_eq!(taskflow_version(header).as_deref(), Some("3.9.0"));
         assert_eq!(taskflow_version("#define TF_MAJOR 3"), None);
+    }
+
+    #[test]
+    fn a_program_with_other_graphs_is_refused() {
+        let ours = fs::read_to_string(source("taskflow").join("sums.txt")).unwrap();
+        assert!(same_sums(&ours, &ours).is_ok());
+        let error = same_sums("graph 1\nbalances 2\n", &ours).unwrap_err().to_string();
+        assert!(error.contains("graph 1, balances 2 instead of graph 9982"), "{error}");
     }
 }

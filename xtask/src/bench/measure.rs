@@ -2,16 +2,18 @@
 
 use std::{
     collections::BTreeMap,
+    error::Error,
+    fmt,
     os::unix::process::ExitStatusExt,
     process::{ExitStatus, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, Result, bail};
 use progress::Progress;
 
 use super::{
-    budget::Share,
+    budget::{Limit, Share},
     callgrind, enough,
     plan::{Method, Plan, Speed, Standing},
     programs::{Contestant, FLOOR, OURS, OURS_SYSTEM, Programs, Setting},
@@ -29,7 +31,6 @@ const NO_TIME: &str = "no time was left for it";
 pub(super) fn rows(
     plan: &Plan,
     setting: Setting,
-    speed: Speed,
     programs: &Programs,
     watch: &mut Watch,
 ) -> Result<Vec<Row>> {
@@ -37,20 +38,21 @@ pub(super) fn rows(
     let mut results = Results::default();
     match plan.method {
         Method::Clock => {
-            let rounds = speed.rounds().min(plan.rounds_max);
             let share = watch.share;
+            let rounds = share.speed().rounds().min(plan.rounds_max);
             let run = |contestant: &Contestant| {
                 let limit = share.limit(programs.limit());
-                clocked(plan, speed, contestant, programs, limit)
+                clocked(plan, share.speed(), contestant, programs, limit)
             };
             results = take_turns(plan, rounds, &contestants, watch, run)?;
         }
         Method::Instructions { small, large, items_per_scale } => {
-            if !callgrind::available() {
-                return Ok(Vec::new());
-            }
             // The floor spins while it is idle, and every spin counts.
             for contestant in contestants.iter().filter(|one| one.name() != FLOOR) {
+                if watch.share.is_over() && !results.rows.is_empty() {
+                    results.fail(contestant, plan, NO_TIME);
+                    continue;
+                }
                 watch.doing(plan, 0, contestant);
                 let count = |size| callgrind::count(contestant, plan, size);
                 let extra = count(large)? as f64 - count(small)? as f64;
@@ -62,6 +64,18 @@ pub(super) fn rows(
     watch.done += 1;
     Ok(results.into_rows(plan, setting))
 }
+
+/// The time for one area ended in the middle of a run.
+#[derive(Debug)]
+struct Deadline;
+
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NO_TIME)
+    }
+}
+
+impl Error for Deadline {}
 
 /// In each round everyone once.
 fn take_turns(
@@ -98,6 +112,15 @@ fn take_turns(
                     attempts.done += 1;
                     for line in lines {
                         results.add(contestant, &line)?;
+                    }
+                }
+                // Ours too, and nobody is to blame. What has been measured stays.
+                Err(error) if error.is::<Deadline>() => {
+                    if attempts.done == 0 && !contestant.is_ours() {
+                        results.fail(contestant, plan, NO_TIME);
+                    }
+                    if results.rows.is_empty() {
+                        return Ok(results);
                     }
                 }
                 // A peer that hangs or crashes loses this round; we may not.
@@ -159,7 +182,7 @@ fn clocked(
     speed: Speed,
     contestant: &Contestant,
     programs: &Programs,
-    limit: Duration,
+    limit: Limit,
 ) -> Result<Vec<serde_json::Value>> {
     let mut command = running::quiet(contestant.program().as_os_str());
     command.args(contestant.arguments(plan.workload, plan.workers));
@@ -168,8 +191,12 @@ fn clocked(
         command.args(["--scale", &plan.quick.to_string()]);
     }
     command.stderr(Stdio::inherit()).stdout(Stdio::piped());
-    let Some((status, text)) = Running::start(command)?.output(limit)? else {
-        bail!("{} did not end within {limit:?} in {}", contestant.name(), plan.workload);
+    let Some((status, text)) = Running::start(command)?.output(limit.length)? else {
+        if limit.is_deadline {
+            return Err(Deadline.into());
+        }
+        let (who, length) = (contestant.name(), limit.length);
+        bail!("{who} did not end within {length:?} in {}", plan.workload);
     };
     if !status.success() {
         bail!("{} {} in {}", contestant.name(), ending(status), plan.workload);

@@ -17,8 +17,10 @@ mod foreign;
 mod machine;
 mod measure;
 mod nodes;
+mod one_area;
 mod options;
 mod plan;
+mod planned;
 mod programs;
 mod report;
 mod row;
@@ -32,12 +34,10 @@ use anyhow::{Result, bail, ensure};
 
 use self::{
     areas::Area,
-    budget::{Budget, Share},
+    budget::Budget,
     document::{Document, Run},
-    measure::Watch,
     options::{Options, usage},
-    plan::{Plan, Speed},
-    programs::{Programs, Setting},
+    programs::Programs,
     row::Row,
     stored::Stored,
 };
@@ -69,16 +69,17 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     let begun = Instant::now();
     let built = build(areas, options, &mut run, &mut failed)?;
     let building = begun.elapsed();
-    let budget = Budget::new(options.quick && areas.len() > 1);
+    let budget = Budget::new(options.speed(areas.len()));
     let mut disturbed = machine::describe(&run);
     let mut exchange = machine::look_at_exchange();
     let mut document = Document { run, rows: Vec::new() };
+    let mut refused = Vec::new();
     for (at, (area, programs)) in built.iter().enumerate() {
         let run = &mut document.run;
         machine::describe_area(area, programs, run);
         let share = budget.share(built.len() - at);
         let several = areas.len() > 1;
-        let rows = measure_area(area, programs, several, share, options, run, &mut failed)?;
+        let rows = one_area::measure(area, programs, several, share, options, run, &mut failed)?;
         failed.extend(not_measured(area.name, &rows));
         // What was before one area was after another.
         let before = disturbed.take();
@@ -101,9 +102,10 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
             document.write_list(file)?;
         }
         if options.reports() {
-            report::write(vec![document.clone()])?;
+            refused = report::write(vec![document.clone()])?;
         }
     }
+    failed.extend(refused);
     if let Some(file) = &options.growth_svg {
         chart::write_growth(file, &document.rows)?;
     }
@@ -112,7 +114,8 @@ fn measure(areas: &[&'static Area], arguments: &[String], options: &Options) -> 
     }
     let compared = old.map_or(Ok(()), |old| {
         let whole = options.only.is_empty() && !(options.quick && areas.len() > 1);
-        let asked = areas.iter().map(|area| area.name).filter(|_| whole);
+        let asked = areas.iter().map(|area| area.name);
+        let asked = asked.filter(|area| whole && !one_area::was_cut(&document.run, area));
         say_what_changed(&old, &document, &asked.collect::<Vec<_>>())
     });
     let measuring = budget.elapsed().as_secs();
@@ -174,65 +177,6 @@ fn build(
     Ok(built)
 }
 
-fn measure_area(
-    area: &'static Area,
-    programs: &Programs,
-    several: bool,
-    share: Share,
-    options: &Options,
-    run: &mut Run,
-    failed: &mut Vec<String>,
-) -> Result<Vec<Row>> {
-    let speed = match (options.quick, several) {
-        (true, true) => Speed::Glance,
-        (true, false) => Speed::Quick,
-        (false, _) => Speed::Full,
-    };
-    let chosen = chosen(area, speed, options);
-    let mut watch = Watch::new(chosen.len(), share);
-    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for (plan, setting) in chosen {
-        if share.is_over() {
-            left_out.push(plan.workload);
-            continue;
-        }
-        match measure::rows(plan, setting, speed, programs, &mut watch) {
-            Ok(more) => rows.extend(more),
-            // One area less is a pity, all areas less is a lost day.
-            Err(error) if several => {
-                println!("note      {} of {}: {error:#}", plan.workload, area.name);
-                let notes = run.notes.entry(area.name.to_owned()).or_default();
-                notes.push(format!("{} failed: {error:#}", plan.workload));
-                failed.push(format!("{} of {}: {error:#}", plan.workload, area.name));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    watch.finish();
-    if !left_out.is_empty() {
-        let note = format!("no time was left for {}", left_out.join(", "));
-        println!("note      {note}");
-        run.notes.entry(area.name.to_owned()).or_default().push(note);
-    }
-    Ok(rows)
-}
-
-/// What is run of an area, in order.
-fn chosen(area: &'static Area, speed: Speed, options: &Options) -> Vec<(&'static Plan, Setting)> {
-    let place = |plan: &Plan| area.glance.iter().position(|name| *name == plan.workload);
-    let mut plans: Vec<&Plan> = area.plans.iter().filter(|plan| options.wants(plan)).collect();
-    if speed == Speed::Glance {
-        plans.retain(|plan| place(plan).is_some() && plan.method == plan::Method::Clock);
-        plans.sort_by_key(|plan| place(plan));
-    }
-    let settings = |plan: &'static Plan| {
-        let all = Setting::all(plan.allocators).into_iter();
-        let enough = if speed == Speed::Glance { 1 } else { usize::MAX };
-        all.take(enough).map(move |setting| (plan, setting))
-    };
-    plans.into_iter().flat_map(settings).collect()
-}
-
 fn say_what_changed(old: &Document, new: &Document, asked: &[&str]) -> Result<()> {
     let changes = compare::changes(&old.rows, &new.rows, asked);
     let (lines, sentence) = compare::table(&changes, table::number);
@@ -249,17 +193,6 @@ fn say_what_changed(old: &Document, new: &Document, asked: &[&str]) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::{row::Series, *};
-
-    #[test]
-    fn a_glance_is_few_workloads_under_one_allocator_each() {
-        for area in areas::ALL {
-            let options = Options::default();
-            let few = chosen(area, Speed::Glance, &options);
-            assert_eq!(few[0].0.workload, area.glance[0]);
-            assert!(few.len() <= 5, "{}: {}", area.name, few.len());
-            assert!(chosen(area, Speed::Full, &options).len() > few.len());
-        }
-    }
 
     fn row(name: &str, ours: Series) -> Row {
         Row {

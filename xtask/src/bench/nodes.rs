@@ -16,6 +16,9 @@ const ANVIL: &str = "@foundry-rs/anvil";
 /// Pinned: a number is worth what its version is known.
 const ANVIL_VERSION: &str = "1.7.1";
 
+/// The row that there is none of without a browser.
+const NEEDS_BROWSER: &str = "dashboard_delay";
+
 /// What the measuring programs are told, and what the reader should know.
 pub(super) struct Prepared {
     pub(super) environment: Vec<(&'static str, OsString)>,
@@ -31,8 +34,8 @@ pub(super) fn prepare(with_peers: bool) -> Result<Prepared> {
         versions: Vec::new(),
         notes: Vec::new(),
     };
-    if let Some((clients, chromium)) = or_note(clients::browser(), "a browser", &mut prepared.notes)
-    {
+    let browser = clients::browser().context("there is no browser");
+    if let Some((clients, chromium)) = or_note(browser, NEEDS_BROWSER, &mut prepared.notes) {
         let both = [("SHIFTWORK_BENCH_CLIENTS", clients.into()), ("CHROMIUM", chromium.into())];
         prepared.environment.extend(both);
     }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use super::{areas, plan::Plan};
+use super::{
+    areas,
+    plan::{Plan, Speed},
+};
 
 const OPTIONS: &str = "\
   all              every area, one after the other; then the report
@@ -22,7 +25,7 @@ Options:
   --growth-svg <FILE>
                    draw how the cost grows, from the workloads growth_<number>
   --quick          three rounds of smaller runs instead of five; with `all`, two rounds of the
-                   workloads that say most, in less than five minutes after building
+                   workloads that say most; in less than five minutes after building
   --only <TEXT>    only the workloads whose name contains this; may be repeated
   --no-peers       ours alone
   -h, --help       this";
@@ -86,6 +89,15 @@ impl Options {
     pub(super) fn wants(&self, plan: &Plan) -> bool {
         let named = |name: &str| self.only.iter().any(|text| name.contains(text.as_str()));
         self.only.is_empty() || named(plan.workload) || plan.results.iter().any(|row| named(row))
+    }
+
+    /// How much of so many areas is measured.
+    pub(super) fn speed(&self, areas: usize) -> Speed {
+        match (self.quick, areas) {
+            (false, _) => Speed::Full,
+            (true, 1) => Speed::Quick,
+            (true, _) => Speed::Glance,
+        }
     }
 
     /// Is the report written at the end?

@@ -145,6 +145,13 @@ pub(super) struct Plan {
     pub(super) target: fn(row: &str, allocator: Allocator) -> Target,
 }
 
+impl Plan {
+    /// Are its instructions counted, by another program?
+    pub(super) fn is_counted(&self) -> bool {
+        matches!(self.method, Method::Instructions { .. })
+    }
+}
+
 pub(super) const SYSTEM: Allocators = Allocators::Apart(&[Allocator::System]);
 pub(super) const BOTH: Allocators = Allocators::Apart(&[Allocator::System, Allocator::Mimalloc]);
 

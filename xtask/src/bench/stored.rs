@@ -158,7 +158,7 @@ impl Stored {
 }
 
 impl Aim {
-    fn of(target: &Target) -> Aim {
+    pub(super) fn of(target: &Target) -> Aim {
         let Target { max, min, ratio, against, ahead, of_floor, beside } = *target;
         Aim {
             max,

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use super::*;
 use crate::bench::{
     budget::Budget,
-    plan::{Allocator, clock},
+    plan::{Allocator, Speed, clock},
 };
 
 /// Lets them take turns for three rounds; the n-th run of each gives or fails as it is told. Who
@@ -36,7 +36,7 @@ fn turns(
 }
 
 fn unhurried() -> Share {
-    Budget::new(false).share(1)
+    Budget::new(Speed::Full).share(1)
 }
 
 #[test]
@@ -71,5 +71,32 @@ fn ours_may_not_fail() {
 fn who_had_no_turn_before_the_time_was_over_says_so() {
     let (order, row) = turns(&["ours", "a"], Share::over(), |_, _| Ok(1.0));
     assert_eq!(order, ["ours"]);
+    assert_eq!(row.unwrap().peers["a"].failure(), Some(NO_TIME));
+}
+
+#[test]
+fn what_was_measured_stays_when_the_time_ends_in_the_middle_of_a_run() {
+    let cut = |when: usize| {
+        move |name: &str, at: usize| match (name, at) {
+            ("a", 0) => Err(Deadline.into()),
+            ("ours", at) if at >= when => Err(Deadline.into()),
+            _ => Ok(1.0),
+        }
+    };
+    let (_, row) = turns(&["ours", "a"], unhurried(), cut(1));
+    assert_eq!(row.unwrap().ours.rounds(), 1);
+    // Only peers: nothing to compare with.
+    let plan = clock("spawn", &["spawn"], 1);
+    let contestants = ["ours", "a"].map(Contestant::named);
+    let mut watch = Watch::new(1, unhurried());
+    let cut = |_: &Contestant| Err(Deadline.into());
+    let results = take_turns(&plan, 3, &contestants, &mut watch, cut).unwrap();
+    assert!(results.rows.is_empty());
+}
+
+#[test]
+fn a_peer_whose_run_the_end_has_cut_says_so() {
+    let run = |name: &str, _| if name == "a" { Err(Deadline.into()) } else { Ok(1.0) };
+    let (_, row) = turns(&["ours", "a"], unhurried(), run);
     assert_eq!(row.unwrap().peers["a"].failure(), Some(NO_TIME));
 }

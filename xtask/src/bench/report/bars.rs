@@ -4,17 +4,19 @@ use super::svg::{At, INFORMATION, LOSS, OURS, PEER, QUIET, Svg};
 use crate::bench::{stored::Stored, table::number};
 
 const COLUMNS: usize = 3;
-const PANEL: f64 = 330.0;
 const LEFT: f64 = 20.0;
-/// Where the names of contestants end.
-const NAMES: f64 = 138.0;
+/// Where the names of contestants end, at least, and how much room a character takes at most.
+const NAMES_MIN: f64 = 138.0;
+const CHARACTER: f64 = 6.0;
+/// Between a name and its bar.
+const GAP: f64 = 6.0;
 /// The longest bar; what is left is for its value.
 const LONGEST: f64 = 120.0;
+const VALUE: f64 = 72.0;
 const LINE: f64 = 15.0;
 const TOP: f64 = 84.0;
 /// Above and below the bars of a panel.
 const AROUND: f64 = 38.0;
-const NAME_CHARS_MAX: usize = 22;
 
 pub(super) fn draw(area: &str, about: &str, rows: &[Stored]) -> String {
     let mut svg = Svg::new();
@@ -22,15 +24,17 @@ pub(super) fn draw(area: &str, about: &str, rows: &[Stored]) -> String {
     svg.text(heading, &format!("{area}: ours and every peer"));
     svg.text(At { colour: QUIET, ..At::new(LEFT, 48.0) }, about);
     legend(&mut svg, rows);
+    let names = names(rows);
+    let width = names + LONGEST + VALUE;
     // Each panel goes where there is most room.
     let mut heights = [TOP; COLUMNS];
     for row in rows {
         let column = (0..COLUMNS).min_by(|a, b| heights[*a].total_cmp(&heights[*b])).unwrap_or(0);
-        let left = LEFT + PANEL * column as f64;
-        heights[column] += panel(&mut svg, row, &row.title(rows), (left, heights[column]));
+        let left = LEFT + width * column as f64;
+        heights[column] += panel(&mut svg, row, &row.title(rows), names, (left, heights[column]));
     }
     let height = heights.into_iter().fold(0.0, f64::max) + 10.0;
-    svg.finish(&format!("{area}: ours and every peer"), PANEL * COLUMNS as f64 + LEFT, height)
+    svg.finish(&format!("{area}: ours and every peer"), width * COLUMNS as f64 + LEFT, height)
 }
 
 fn legend(svg: &mut Svg, rows: &[Stored]) {
@@ -47,8 +51,8 @@ fn legend(svg: &mut Svg, rows: &[Stored]) {
     }
 }
 
-/// Draws one, and returns how high it is.
-fn panel(svg: &mut Svg, row: &Stored, title: &str, (left, top): (f64, f64)) -> f64 {
+/// Draws one, with so much room for names, and returns how high it is.
+fn panel(svg: &mut Svg, row: &Stored, title: &str, names: f64, (left, top): (f64, f64)) -> f64 {
     let better = if row.larger_is_better() { "more" } else { "less" };
     svg.text(At { bold: true, size: 12.0, ..At::new(left, top + 14.0) }, title);
     let about = format!("{}, {better} is better", row.unit);
@@ -65,25 +69,34 @@ fn panel(svg: &mut Svg, row: &Stored, title: &str, (left, top): (f64, f64)) -> f
     let largest = bars.iter().map(|(_, value, _)| *value).fold(f64::MIN_POSITIVE, f64::max);
     let mut y = top + AROUND;
     for (name, value, colour) in &bars {
-        name_at(svg, name, left, y);
+        name_at(svg, name, left + names, y);
         let length = (LONGEST * value / largest).max(1.0);
-        svg.bar((left + NAMES, y), (length, LINE - 5.0), colour);
+        svg.bar((left + names, y), (length, LINE - 5.0), colour);
         svg.text(
-            At { size: 10.0, ..At::new(left + NAMES + length + 4.0, y + 9.0) },
+            At { size: 10.0, ..At::new(left + names + length + 4.0, y + 9.0) },
             &number(*value),
         );
         y += LINE;
     }
     for name in row.peers_failed.keys() {
-        name_at(svg, name, left, y);
-        svg.text(At { colour: QUIET, size: 10.0, ..At::new(left + NAMES, y + 9.0) }, "failed");
+        name_at(svg, name, left + names, y);
+        svg.text(At { colour: QUIET, size: 10.0, ..At::new(left + names, y + 9.0) }, "failed");
         y += LINE;
     }
     y - top + 12.0
 }
 
-fn name_at(svg: &mut Svg, name: &str, left: f64, y: f64) {
-    let name: String = name.chars().take(NAME_CHARS_MAX).collect();
-    let at = At { anchor: "end", size: 10.0, ..At::new(left + NAMES - 6.0, y + 9.0) };
-    svg.text(at, &name);
+fn name_at(svg: &mut Svg, name: &str, end: f64, y: f64) {
+    svg.text(At { anchor: "end", size: 10.0, ..At::new(end - GAP, y + 9.0) }, name);
+}
+
+/// The room that the longest name of a contestant takes: none is cut.
+fn names(rows: &[Stored]) -> f64 {
+    let of_row = |row: &Stored| {
+        let peers = row.peers_in_order().into_iter().chain(row.information_in_order());
+        let named = peers.map(|(name, _)| name.chars().count());
+        named.chain(row.peers_failed.keys().map(|name| name.chars().count())).max()
+    };
+    let longest = rows.iter().filter_map(of_row).max().unwrap_or(0);
+    NAMES_MIN.max(GAP + CHARACTER * longest as f64)
 }

@@ -88,7 +88,7 @@ fn measured(area: &str, run: &Run) -> String {
     wrapped(&text)
 }
 
-fn line(row: &Stored, rows: &[Stored]) -> String {
+pub(super) fn line(row: &Stored, rows: &[Stored]) -> String {
     let none = || "–".to_owned();
     let peers = row.peers_in_order().into_iter().take(PEERS_SHOWN);
     let mut peers = list(peers);

@@ -16,27 +16,32 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
-use super::{areas, chart, document::Document, options::less_than_whole, stored::Stored};
+use super::{areas, chart, document::Document, options::less_than_whole, planned, stored::Stored};
 use crate::shell;
 use reasons::Reasons;
 
 /// Below `docs`.
 const PAGE: &str = "performance.md";
 const OVERVIEW: &str = "charts/overview.svg";
-/// Of the policies, which no area measures.
+/// Of the policies, which no area measures. That it is what they draw is a test of the crate that draws it.
 const POLICIES_CHART: &str = "charts/policies-workers.svg";
 
-/// A workload of the policy laboratory that needs many workers: on few, jobs wait.
+/// A workload of the policy laboratory that needs many workers: on few, jobs wait. The test draws the
+/// same: `crates/cli/tests/policies_chart.rs`.
 const POLICIES: &str =
     "--workload bursty --workers 4,16,64,256,1024 --jobs 5000 --load 64 --balancer none";
 
 /// `bench report FILE...`: takes these results in, and draws everything anew.
 pub(super) fn remake(files: &[PathBuf], policies: bool) -> Result<()> {
     let documents = files.iter().map(|file| whole(file)).collect::<Result<Vec<_>>>()?;
-    write(documents)?;
-    if policies { draw_policies() } else { Ok(()) }
+    let refused = write(documents)?;
+    if policies {
+        draw_policies()?;
+    }
+    ensure!(refused.is_empty(), "{}", refused.join("; "));
+    Ok(())
 }
 
 /// What is in a file, unless it is a part of an area: that may not take the whole one's place.
@@ -49,17 +54,21 @@ fn whole(file: &Path) -> Result<Document> {
     Ok(document)
 }
 
-/// Takes results in, and draws everything anew.
-pub(super) fn write(documents: Vec<Document>) -> Result<()> {
+/// Takes results in, and draws everything anew. Areas that lack a row are not taken in: it says which,
+/// and why.
+pub(super) fn write(documents: Vec<Document>) -> Result<Vec<String>> {
     let docs = shell::root().join("docs");
+    let mut refused = Vec::new();
     for document in documents {
-        keep(&docs, document)?;
+        refused.extend(keep(&docs, document)?);
     }
     let areas = kept(&docs)?;
-    if areas.is_empty() {
+    if !areas.is_empty() {
+        write_in(&docs, &areas)?;
+    } else if refused.is_empty() {
         bail!("there are no results yet; measure an area with --report, or name a file");
     }
-    write_in(&docs, &areas)
+    Ok(refused)
 }
 
 /// Draws how policies do with more workers than any machine has.
@@ -71,22 +80,30 @@ pub(super) fn draw_policies() -> Result<()> {
     shell::run(command)
 }
 
-/// Keeps what was measured, each area by itself.
-fn keep(docs: &Path, document: Document) -> Result<()> {
+/// Keeps what was measured, each area by itself. What was kept of an area before stays if a row of its
+/// plans is missing now, and no note says what could not be had for it; returned are these areas.
+fn keep(docs: &Path, document: Document) -> Result<Vec<String>> {
     let dir = docs.join("performance");
     fs::create_dir_all(&dir).with_context(|| format!("could not make {}", dir.display()))?;
     let mut by_area: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
     for row in document.rows {
         by_area.entry(row.area.clone()).or_default().push(row);
     }
-    for (area, rows) in by_area {
-        if areas::find(&area).is_none() {
-            bail!("there is no area {area:?}");
+    let mut refused = Vec::new();
+    for (name, rows) in by_area {
+        let area = areas::find(&name).with_context(|| format!("there is no area {name:?}"))?;
+        let run = document.run.clone().of_area(&name);
+        let notes = run.notes.get(&name).map_or(&[][..], Vec::as_slice);
+        let missing = planned::missing(area, &rows, notes);
+        if missing.is_empty() {
+            Document { run, rows }.write(&dir.join(format!("{name}.json")))?;
+        } else {
+            let missing = missing.join(", ");
+            refused
+                .push(format!("{name} is not in the report, which stays as it was: no {missing}"));
         }
-        let run = document.run.clone().of_area(&area);
-        Document { run, rows }.write(&dir.join(format!("{area}.json")))?;
     }
-    Ok(())
+    Ok(refused)
 }
 
 /// All that was kept, in the order of the areas.

@@ -57,6 +57,19 @@ fn an_area_s_chart_has_a_bar_for_everyone() {
 }
 
 #[test]
+fn a_long_name_is_whole_and_lies_within_the_chart() {
+    let long = "async-priority-channel-mimalloc";
+    let texts = texts(&bars::draw("job", "today", &[row("priority", 5.0, &[(long, 10.0)])]));
+    assert!(texts.iter().any(|text| text == long), "{texts:?}");
+    let width = |name: &str| {
+        let svg = bars::draw("job", "today", &[row("priority", 5.0, &[(name, 10.0)])]);
+        Xml::parse(&svg).unwrap().root_element().attribute("width").unwrap().parse::<f64>().unwrap()
+    };
+    // Three columns, each wider by nine characters than what is there for short names.
+    assert_eq!((width("tokio"), width(long)), (1_010.0, 1_010.0 + 3.0 * 9.0 * 6.0));
+}
+
+#[test]
 fn who_is_there_for_information_is_in_the_chart_and_in_the_table() {
     let mut rows = rows();
     let information = [("erlang", Some(381.0)), ("go", Some(247.0)), ("lost", None)];
@@ -201,13 +214,46 @@ fn a_file_with_a_part_of_an_area_is_refused() {
     fs::remove_file(file).unwrap();
 }
 
+/// The rows of the kernel's plans, and some more.
+fn whole_area() -> Vec<Stored> {
+    let planned = planned::rows(areas::find("kernel").unwrap());
+    let planned = planned.iter().map(|planned| Stored {
+        allocator: planned.allocator.to_string(),
+        ..row(planned.name, 1.0, &[])
+    });
+    planned.chain(rows()).collect()
+}
+
+#[test]
+fn an_area_that_lacks_a_row_does_not_take_the_place_of_what_was_kept() {
+    let docs = std::env::temp_dir().join(format!("xtask-lacks-{}", std::process::id()));
+    let kept_rows = || kept(&docs).unwrap()[0].1.rows.len();
+    let keep = |rows: Vec<Stored>, note: &str| {
+        let notes = [("kernel".to_owned(), vec![note.to_owned()])].into();
+        keep(&docs, Document { run: Run { notes, ..Run::default() }, rows }).unwrap()
+    };
+    assert!(keep(whole_area(), "").is_empty());
+    let before = kept_rows();
+    let mut rows = whole_area();
+    rows.retain(|row| row.workload != "instructions_yield");
+    let refused = keep(rows.clone(), "instructions_yield failed: starved");
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].contains("kernel is not in the report"), "{refused:?}");
+    assert!(refused[0].ends_with("no instructions_yield"), "{refused:?}");
+    assert_eq!(kept_rows(), before);
+    // What could not be had is said in the report.
+    assert!(keep(rows, &planned::without(&["instructions_yield"], "no valgrind")).is_empty());
+    assert_eq!(kept_rows(), before - 1);
+    fs::remove_dir_all(docs).unwrap();
+}
+
 #[test]
 fn a_report_is_made_from_what_was_kept() {
     let docs = std::env::temp_dir().join(format!("xtask-report-{}", std::process::id()));
     fs::create_dir_all(&docs).unwrap();
     fs::write(docs.join("performance.md"), "<!-- bench:kernel -->\n<!-- /bench:kernel -->\n")
         .unwrap();
-    keep(&docs, Document { run: Run::default(), rows: rows() }).unwrap();
+    assert!(keep(&docs, Document { run: Run::default(), rows: whole_area() }).unwrap().is_empty());
     let areas = kept(&docs).unwrap();
     assert_eq!(areas.len(), 1);
     write_in(&docs, &areas).unwrap();
