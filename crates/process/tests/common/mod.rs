@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 pub(crate) mod ledger;
+pub(crate) mod scripted;
 pub(crate) mod tree;
 
 use std::{
