@@ -58,10 +58,10 @@ const CONTEXT_LEFT: u64 = 1 << 63;
 const SPARE: u64 = 1 << 59;
 const SPARES: u64 = CONTEXT_LEFT - SPARE;
 
-/// One turn in so many is timed, beginning with the second: many processes have only one, and to time
-/// it would cost a part of what it costs to spawn them.
+/// One turn in so many is timed, beginning with the sixteenth: many processes have only a few, and to time
+/// one of those would cost a part of what it costs to spawn them.
 pub(crate) const SAMPLE: u64 = 256;
-const FIRST_TIMED: u64 = 2;
+const FIRST_TIMED: u64 = 16;
 
 /// What senders write to comes first; the reader writes to the store behind, and once per turn to
 /// `steps`.
@@ -455,6 +455,6 @@ mod tests {
 
     #[test]
     fn turn_of_any_length_counts_in_full() {
-        assert_eq!(time_next(&front(), 64 * SECOND) / SECOND, 2 * 64);
+        assert_eq!(time_next(&front(), 64 * SECOND) / SECOND, FIRST_TIMED * 64);
     }
 }

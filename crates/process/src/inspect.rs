@@ -55,8 +55,8 @@ pub struct ProcessInfo {
     /// anew.
     pub age: Duration,
     /// How much time passed in its turns, whether their worker had a core or not. It is estimated: the
-    /// mean of those that were timed, one in 256 beginning with the second, for all of them, and
-    /// never more than its age. `None` before the second. When the next is timed, and was shorter,
+    /// mean of those that were timed, one in 256 beginning with the sixteenth, for all of them, and
+    /// never more than its age. `None` before the sixteenth. When the next is timed, and was shorter,
     /// what was estimated for the turns before it may be taken back.
     pub cpu_time: Option<Duration>,
     /// Whether exits of links come as events.
