@@ -232,11 +232,13 @@ impl Worker {
             )
         };
         let spent = || self.head_of_spent();
+        // Its own oldest has joined the line: nothing comes half-way to the next look.
+        if self.owes_oldest.replace(false) {
+            self.countdown.set(self.countdown.get() + GLOBAL_EVERY - OLDEST_AT);
+        }
         // Turns count here too: shares may be much smaller than a quantum.
         let countdown = self.countdown.get();
         self.countdown.set(countdown.checked_sub(1).unwrap_or(GLOBAL_EVERY));
-        // Its own oldest has joined the line.
-        self.owes_oldest.set(false);
         let owes = countdown == 0 || self.owes_spent();
         if owes { spent().or_else(others) } else { others().or_else(spent) }
     }

@@ -87,6 +87,37 @@ fn woken_among_n_that_have_used_up_their_shares_starts_after_the_running_one() {
     }
 }
 
+/// Who has used up a share has one turn in 62 beside those who always want a short one, and no more: each
+/// keeps those who wait from their worker for a while.
+#[test]
+fn one_that_uses_up_its_shares_has_no_more_than_one_turn_in_62_beside_those_who_always_wait() {
+    let mut simulation = simulated(1, 0);
+    let log = Log::new();
+    for _ in 0..10 {
+        let theirs = log.clone();
+        let short = move |_: &mut Turn<'_>| -> Step<()> {
+            theirs.push("short");
+            Step::Yield
+        };
+        simulation.strand().start(short).unwrap();
+    }
+    let theirs = log.clone();
+    let metered = move |turn: &mut Turn<'_>| -> Step<()> {
+        turn.use_up();
+        theirs.push("metered");
+        Step::Yield
+    };
+    simulation.strand().start(metered).unwrap();
+    simulation.run_for(TURN_COST * 10_000);
+    let turns = log.all();
+    let between = turns.split(|turn| *turn == "metered").map(<[_]>::len);
+    // Twice it comes before the worker has begun to count for it, and the last may still go on.
+    let between: Vec<usize> = between.skip(2).collect();
+    let (_, whole) = between.split_last().unwrap();
+    assert!(whole.len() > 100, "{} turns", whole.len());
+    assert!(whole.iter().all(|others| *others >= 61), "{whole:?}");
+}
+
 /// It comes into the window of one before it, from the same batch, and has had a share of its own all
 /// the same.
 #[test]
