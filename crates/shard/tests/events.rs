@@ -211,6 +211,40 @@ fn the_last_hub_that_is_dropped_wakes_those_who_wait() {
     assert_eq!(poll(&mut all, &wakes), Poll::Ready(Err(Ended::Closed)));
 }
 
+/// Panics when it wakes somebody.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker of somebody else's");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nothing_from_the_others_and_loses_nothing_itself() {
+    let hub = Hub::new();
+    let waker = Waker::from(Arc::new(Panics));
+    let waits = |one: &mut Subscription<Number>| {
+        assert!(one.poll_next(&mut Context::from_waker(&waker)).is_pending());
+    };
+    let mut bad = hub.subscribe(room(1), 1);
+    let mut good = hub.subscribe(room(4), 1);
+    let wakes = Arc::new(Wakes::default());
+    waits(&mut bad);
+    assert_eq!(poll(&mut good, &wakes), Poll::Pending);
+    hub.publish(&Number(1));
+    assert_eq!(wakes.0.load(SeqCst), 1);
+    assert_eq!(poll(&mut good, &wakes), Poll::Ready(Ok(Number(1))));
+    assert_eq!(bad.try_next(), Ok(Some(Number(1))));
+
+    waits(&mut bad);
+    assert_eq!(poll(&mut good, &wakes), Poll::Pending);
+    hub.close();
+    assert_eq!(wakes.0.load(SeqCst), 2);
+    assert_eq!(poll(&mut good, &wakes), Poll::Ready(Err(Ended::Closed)));
+    assert_eq!(bad.try_next(), Err(Ended::Closed));
+}
+
 /// The worst that a waker can do: all that takes the locks of the hub.
 struct Meddler {
     hub: Hub<Number>,

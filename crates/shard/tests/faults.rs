@@ -247,6 +247,31 @@ fn a_drop_that_could_not_be_written_is_written_at_the_end() {
     assert!(matches!(status, Some(TransactionStatus::Dropped(_))), "{status:?}");
 }
 
+/// Each fold takes out of memory what is in the log, and this is in no log yet.
+#[test]
+fn why_one_was_dropped_is_known_while_it_is_not_written_and_others_are_folded() {
+    let (mut simulation, disk, config) = (simulation(5), SimDisk::new(5), settings());
+    let shards = open(&simulation, &disk).unwrap();
+    let waits = transfer(&config, shard(0), 0, 1);
+    let accepted = shards.accept(shard(0), waits.clone()).unwrap();
+    simulation.block_on(accepted).unwrap().unwrap();
+    simulation.run_for(2 * config.pool.expiry);
+    disk.fail_after(0, Fails::Once);
+    assert_eq!(shards.expire(), 1);
+    simulation.run_for(Duration::from_secs(60));
+    assert_eq!(shards.store_failure(), None, "it was opened again");
+
+    let folds = shards.commit_counts().folds;
+    for nonce in 0..100 {
+        let accepted = shards.accept(shard(1), transfer(&config, shard(1), 0, nonce)).unwrap();
+        simulation.block_on(accepted).unwrap().unwrap();
+        simulation.run_for(Duration::from_secs(1));
+        let status = shards.get(shard(0)).unwrap().transaction_status(waits.hash()).unwrap();
+        assert!(matches!(status, Some(TransactionStatus::Dropped(_))), "{status:?}");
+    }
+    assert!(shards.commit_counts().folds > folds + 1, "that epoch was folded, and a later one");
+}
+
 #[test]
 fn nothing_expires_while_the_store_has_failed() {
     let (mut simulation, disk, config) = (simulation(6), SimDisk::new(6), settings());

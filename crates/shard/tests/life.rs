@@ -2,12 +2,18 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::{
+    num::NonZeroUsize,
+    sync::Arc,
+    task::{Context, Wake, Waker},
+    time::Duration,
+};
 
 use alloy_primitives::U256;
 use common::{account, balance, block_on, config, open, settle, shard, transfer};
 use kernel::Runtime;
 use shard::{
+    events::Interest,
     pool::{Queued, Status},
     shard::TransactionStatus,
     shards::SubmitError,
@@ -111,6 +117,35 @@ fn a_gap_waits_and_runs_when_it_is_filled() {
     }
     shards.accept(shard(1), transfer(&config, shard(1), 0, 1)).unwrap().wait().unwrap();
     settle(&shards, 4);
+}
+
+/// Panics when it wakes somebody.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Panics>) {
+        panic!("a waker of somebody else's");
+    }
+}
+
+#[test]
+fn a_subscriber_whose_waker_panics_holds_up_no_acceptance_and_no_block() {
+    let mut simulation = Runtime::builder().workers(2).simulate(1).unwrap();
+    let config = config();
+    let shards = open(&simulation.handle(), &config, Arc::new(MemoryStore::new()));
+    let room = NonZeroUsize::new(10).unwrap();
+    let mut blocks = shards.subscribe(room, Interest::default());
+    let mut accepted = shards.subscribe_accepted(room, None);
+    let waker = Waker::from(Arc::new(Panics));
+    let mut context = Context::from_waker(&waker);
+    for nonce in 0..3 {
+        while blocks.poll_next(&mut context).is_ready() {}
+        while accepted.poll_next(&mut context).is_ready() {}
+        let told = shards.accept(shard(1), transfer(&config, shard(1), 0, nonce)).unwrap();
+        simulation.block_on(told).unwrap().unwrap();
+        simulation.run_for(Duration::from_secs(1));
+        assert_eq!(shards.included(), nonce + 1);
+    }
 }
 
 #[test]

@@ -168,6 +168,32 @@ fn after_an_error_of_a_read_the_store_is_opened_again_without_a_write() {
 }
 
 #[test]
+fn blocks_in_the_tables_are_read_while_no_sync_works() {
+    let (mut simulation, disk) = (simulation(), SimDisk::new(1));
+    let config = Config { checkpoint_bytes: 1, ..config() };
+    let shards = open(&simulation, &config, &disk);
+    for nonce in 0..40 {
+        accept(&mut simulation, &shards, &transfer(&config, shard(0), 0, nonce));
+        simulation.run_for(HOUR);
+    }
+    disk.fail_syncs(true);
+    let accepted = shards.accept(shard(0), transfer(&config, shard(0), 0, 40)).unwrap();
+    assert!(simulation.block_on(accepted).unwrap().is_err());
+    let one = shards.get(shard(0)).unwrap();
+    for _ in 0..3 {
+        // It is opened again and again meanwhile, in vain.
+        simulation.run_for(HOUR);
+        assert!(shards.store_failure().is_some());
+        for number in 1..=40 {
+            assert!(one.block(number).unwrap().is_some());
+        }
+    }
+    disk.fail_syncs(false);
+    simulation.run_for(HOUR);
+    assert_eq!(shards.store_failure(), None);
+}
+
+#[test]
 fn what_could_not_be_written_can_be_sent_again() {
     let (mut simulation, disk, config) = (simulation(), SimDisk::new(1), config());
     let shards = open(&simulation, &config, &disk);

@@ -11,7 +11,7 @@
 //!    as the setting says, or with the error when it is not. After an error nothing of it is kept.
 //! 2. Submissions are appended in the order in which they came.
 //! 3. At most one epoch is being folded while the next is filled. Where folding is slower than
-//!    filling, appending waits: memory is bounded.
+//!    filling, appending waits: memory is bounded. What was acknowledged is synced in time all the same.
 //! 4. After a failed append, sync or fold nothing is appended until the store was reopened; until
 //!    then each submission fails at once. A panic of the store is such a failure.
 //!
@@ -308,8 +308,7 @@ impl Commit {
             // One that has failed says so.
             return self.sync();
         }
-        if let (Some(since), Durability::Batch(delay)) = (state.unsynced, self.durability) {
-            let left = since.saturating_add(delay).saturating_sub((self.clock)());
+        if let Some(left) = self.until_sync(&state) {
             if left.is_zero() || closing {
                 drop(state);
                 return self.sync();
@@ -426,7 +425,15 @@ impl Commit {
         Next::Again
     }
 
-    /// Begins the next epoch, so that the current one can be folded.
+    /// How long what was acknowledged without a sync may go on without one; `None`: nobody was
+    /// promised that it ends.
+    fn until_sync(&self, state: &State) -> Option<Duration> {
+        let Durability::Batch(delay) = self.durability else { return None };
+        Some(state.unsynced?.saturating_add(delay).saturating_sub((self.clock)()))
+    }
+
+    /// Begins the next epoch, so that the current one can be folded. Whoever waits for a fold before
+    /// that still syncs what is due.
     fn checkpoint(&self, filled: u64) {
         let mut state = self.state();
         while state.folding.is_some() {
@@ -436,7 +443,18 @@ impl Commit {
             {
                 return;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = match self.until_sync(&state) {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) if left.is_zero() => {
+                    drop(state);
+                    let _ = self.sync();
+                    self.state()
+                }
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
         let (epoch, _) = self.store.current();
         drop(state);

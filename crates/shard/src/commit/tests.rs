@@ -1,14 +1,17 @@
-//! Is a failure ever slept through, is the back-off kept, what is begun while it closes, and after
-//! what does it pause?
+//! Is a failure ever slept through, is the back-off kept, what is begun while it closes, after what
+//! does it pause, and what is not put off by a fold?
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{
+    atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    mpsc,
+};
 
 use alloy_primitives::{Address, U256};
 
 use super::{driver::GATHER_MIN, reopen::REOPEN_FIRST, *};
 use crate::{
     commit::record::{ShardIndex, What},
-    disk::{Fails, SimDisk},
+    disk::{Fails, Operation, SimDisk},
     store::{DiskStore, MemoryStore, Options},
 };
 
@@ -225,6 +228,47 @@ fn a_fold_that_fails_between_a_step_and_its_sleep_is_slept_off_and_not_for_ever(
         commit.await_submission(time);
         assert_eq!(commit.step(), Next::WaitFor(REOPEN_FIRST));
     }
+}
+
+#[test]
+fn what_was_acknowledged_is_synced_in_time_while_appending_waits_for_a_fold() {
+    let disk = SimDisk::new(1);
+    let mut commit = commit_with(&disk, Durability::Batch(Duration::from_millis(9)));
+    // Whoever looks at this clock takes time.
+    let looks = AtomicU32::new(0);
+    commit.clock = Box::new(move || Duration::from_millis(1) * looks.fetch_add(1, Relaxed));
+    submit(&commit);
+    assert_eq!(commit.step(), Next::Again);
+
+    // The fold writes nothing before the log was synced.
+    let (folding, fold_begins) = mpsc::channel();
+    let (synced, sync_comes) = mpsc::channel();
+    let sync_comes = Mutex::new(sync_comes);
+    let is_first = AtomicBool::new(true);
+    let in_time = Arc::new(AtomicBool::new(false));
+    let came = in_time.clone();
+    disk.on_call(move |call| match (call.operation, call.name) {
+        (Operation::Write, "tables.redb") if is_first.swap(false, Relaxed) => {
+            folding.send(()).unwrap();
+            let sync = sync_comes.lock().unwrap().recv_timeout(Duration::from_secs(20));
+            came.store(sync.is_ok(), Relaxed);
+        }
+        (Operation::Sync, "log-0") => synced.send(()).unwrap(),
+        _ => {}
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| while commit.fold() != Next::Again {});
+        fold_begins.recv().unwrap();
+        submit(&commit);
+        while commit.counts().records < 2 {
+            assert_eq!(commit.step(), Next::Again);
+        }
+    });
+    assert!(
+        in_time.load(Relaxed),
+        "it was still not synced when the fold gave up waiting for that"
+    );
+    assert!(commit.state().unsynced.is_none());
 }
 
 #[test]

@@ -2,6 +2,11 @@
 //!
 //! Nobody else: a lock on the file `lock` is held as long as the [`OsDisk`] lives. The system
 //! gives it back when the process ends, however it ends.
+//!
+//! The name of a file or directory is on disk when the directory was synced that it is in. So each
+//! directory that is made here is followed by a sync of the one that it is in, before anything is made
+//! in it. What a process has made in the data directory that died before it has synced is synced by
+//! the next one.
 
 use std::{
     fs::{self, TryLockError},
@@ -37,14 +42,11 @@ pub struct OsDisk {
 }
 
 impl OsDisk {
-    /// Creates the directory when there is none, and locks it.
+    /// Creates the directory when there is none, with those above it, and locks it.
     pub fn open(path: impl AsRef<Path>) -> Result<OsDisk, StoreError> {
         let path = path.as_ref();
         let io = |doing| move |error: io::Error| StoreError::io(doing, path.display(), &error);
-        if !path.exists() {
-            fs::create_dir_all(path).map_err(io("creating the data directory"))?;
-            sync_parent(path).map_err(io("syncing the parent of the data directory"))?;
-        }
+        make(path, &mut sync).map_err(io("creating the data directory"))?;
         let lock = options().open(path.join(LOCK)).map_err(io("opening the lock file in"))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -54,6 +56,7 @@ impl OsDisk {
             Err(TryLockError::Error(error)) => return Err(io("locking")(error)),
         }
         let directory = fs::File::open(path).map_err(io("opening the data directory"))?;
+        directory.sync_all().map_err(io("syncing the data directory"))?;
         Ok(OsDisk { path: path.to_owned(), directory, _lock: lock })
     }
 }
@@ -64,10 +67,24 @@ fn options() -> fs::OpenOptions {
     options
 }
 
-/// The name of a new directory is in its parent.
-fn sync_parent(path: &Path) -> io::Result<()> {
-    let path = path.canonicalize()?;
-    path.parent().map_or(Ok(()), |parent| fs::File::open(parent)?.sync_all())
+/// Makes the directory and those above it that are not there, and has the parent of each synced.
+fn make(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        make(above, sync)?;
+    }
+    match fs::create_dir(path) {
+        // Somebody else was quicker, or the path goes up again.
+        Err(_) if path.is_dir() => {}
+        made => made?,
+    }
+    path.canonicalize()?.parent().map_or(Ok(()), sync)
+}
+
+fn sync(directory: &Path) -> io::Result<()> {
+    fs::File::open(directory)?.sync_all()
 }
 
 impl Disk for OsDisk {
@@ -141,6 +158,26 @@ mod tests {
         file.read_at(0, &mut read).expect("it is as long");
         assert_eq!(&read, b"\0\0\0xyz");
         assert!(file.read_at(1, &mut read).is_err(), "it read past the end");
+    }
+
+    #[test]
+    fn each_directory_that_is_made_is_synced_into_the_one_above_before_the_next_is_made() {
+        let directory = Directory::new("os-above");
+        fs::create_dir_all(directory.path()).expect("the temporary directory is ours");
+        let root = directory.path().canonicalize().expect("it is there");
+        let (b, c) = (root.join("a/b"), root.join("a/b/c"));
+        let mut synced = Vec::new();
+        let mut sync = |at: &Path| {
+            synced.push((at.to_owned(), b.exists(), c.exists()));
+            Ok(())
+        };
+        make(&c, &mut sync).expect("there is room");
+        make(&c, &mut sync).expect("it is there");
+        let expected =
+            [(root.clone(), false, false), (root.join("a"), true, false), (b.clone(), true, true)];
+        assert_eq!(synced, expected, "and what was there is not synced");
+        drop(OsDisk::open(root.join("d/../e/f")).expect("nobody else has it"));
+        assert!(root.join("e/f").exists());
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! 2. One without room is ended: what it has it can still read, then it is told
 //!    [`Ended::Lagged`].
 //! 3. No foreign code runs under a lock: not wakers, not [`Event::concerns`], not the drop of an
-//!    event. So it may publish, subscribe and drop subscriptions itself.
+//!    event. So it may publish, subscribe and drop subscriptions itself. A waker that panics takes
+//!    neither the publisher nor another subscriber with it.
 //! 4. A subscriber sees the events of one publisher in the order of their publishing.
 //! 5. It sees nothing that began to be published before it subscribed, not even if the publisher has
 //!    not come to its place yet.

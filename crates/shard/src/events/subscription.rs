@@ -8,6 +8,7 @@ use std::{
     fmt,
     future::poll_fn,
     num::NonZeroUsize,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
@@ -151,9 +152,7 @@ impl<E: Event> Seat<E> {
         let waker = kept.waker.take();
         drop(kept);
         drop(left);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
         result
     }
 
@@ -163,13 +162,18 @@ impl<E: Event> Seat<E> {
         kept.ended.get_or_insert(reason);
         let waker = kept.waker.take();
         drop(kept);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept<E>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes one who waits. A waker is foreign code and may panic: whoever publishes has others to tell.
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 

@@ -1,9 +1,10 @@
-//! How does a transaction end whose journal goes on?
+//! What of a transaction may those see that come after it?
 //!
-//! A journal of several transactions keeps of an account that it was touched. An account that is empty
-//! and was nobody's before is nobody's again when the transaction ends that touched it (EIP-161), so
-//! nothing of that may stay: what EIP-7702 gives back for an account would depend on whether somebody had
-//! called it earlier in the same journal, and so on where journals begin.
+//! A journal of several transactions keeps of an account that it was touched, and so does a database that
+//! is given what a journal holds. An account that is empty and was nobody's before is nobody's again when
+//! the transaction ends that touched it (EIP-161), so nothing of that may stay: what EIP-7702 gives back
+//! for an account would depend on whether somebody had called it earlier in the same journal or block, and
+//! so on where those begin.
 
 use std::marker::PhantomData;
 
@@ -15,6 +16,7 @@ use revm::{
     },
     handler::{FrameResult, Handler, MainnetContext, post_execution},
     primitives::hardfork::SpecId,
+    state::{Account, EvmState},
 };
 
 use crate::{execute::evm::Machine, store::StoreError};
@@ -54,11 +56,21 @@ pub(super) fn forget_nobodies<D: Database>(context: &mut MainnetContext<D>) {
     for entry in &inner.journal {
         if let JournalEntry::AccountTouched { address } = entry
             && let Some(account) = inner.state.get_mut(address)
-            && account.is_empty()
-            && account.is_loaded_as_not_existing()
-            && !account.is_selfdestructed()
+            && is_nobody(account)
         {
             account.unmark_touch();
         }
     }
+}
+
+/// What a journal that ends with its transaction leaves to a database: the same without those who are
+/// nobody's. For the forks that there are, from London on.
+pub(crate) fn without_nobodies(mut state: EvmState) -> EvmState {
+    state.retain(|_, account| !is_nobody(account));
+    state
+}
+
+/// Whether an account has nothing, and was nobody's before.
+fn is_nobody(account: &Account) -> bool {
+    account.is_empty() && account.is_loaded_as_not_existing() && !account.is_selfdestructed()
 }

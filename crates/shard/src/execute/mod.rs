@@ -2,7 +2,7 @@
 
 pub mod call;
 mod context;
-mod ending;
+pub(crate) mod ending;
 pub mod evm;
 pub mod parallel;
 pub mod sequential;

@@ -11,10 +11,19 @@ use std::{
     },
 };
 
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEip7702, TxEnvelope, TxLegacy};
-use alloy_eips::{Encodable2718, eip7702::SignedAuthorization};
+use alloy_consensus::{
+    SignableTransaction, TxEip1559, TxEip7702, TxEnvelope, TxLegacy,
+    crypto::secp256k1::sign_message,
+};
+use alloy_eips::{
+    Encodable2718,
+    eip7702::{Authorization, SignedAuthorization},
+};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
-use revm::{bytecode::opcode as op, primitives::KECCAK_EMPTY};
+use revm::{
+    bytecode::opcode as op,
+    primitives::{KECCAK_EMPTY, hardfork::SpecId},
+};
 
 use crate::{
     block::{Account, ChangeSet, genesis_block},
@@ -269,6 +278,19 @@ pub(crate) fn delegate(
     sent(user(n), transaction)
 }
 
+/// Permission to delegate the account that this secret's signature stands for.
+pub(crate) fn authorization(
+    rules: &Rules,
+    secret: u8,
+    address: Address,
+    nonce: u64,
+) -> SignedAuthorization {
+    let chain_id = U256::from(rules.chain_id(SHARD));
+    let authorization = Authorization { chain_id, address, nonce };
+    let hash = authorization.signature_hash();
+    authorization.into_signed(sign_message(B256::repeat_byte(secret), hash).unwrap())
+}
+
 /// Bytes of code, one instruction after the other.
 #[derive(Clone, Default)]
 pub(crate) struct Code(Vec<u8>);
@@ -470,7 +492,8 @@ pub(crate) fn zoo() -> Genesis {
     genesis
 }
 
-/// Random transactions of all kinds. Nonces count up per user in `nonces`, now and then wrongly.
+/// Random transactions of all kinds. Nonces count up per user in `nonces`, now and then wrongly. Some
+/// are for strangers, who have keys and at first no accounts, and who delegate where there is EIP-7702.
 pub(crate) fn random_batch(
     rules: &Rules,
     dice: &mut Dice,
@@ -490,8 +513,14 @@ pub(crate) fn random_batch(
             batch.push(transfer(rules, n, nonce - 1, user(0), 1));
             continue;
         }
-        let other = user(dice.roll(10) as u8);
-        batch.push(match dice.roll(12) {
+        let other = match dice.roll(13) {
+            known @ 0..10 => user(known as u8),
+            stranger => {
+                let any = authorization(rules, stranger as u8, TRANSIENT, 0);
+                any.recover_authority().unwrap()
+            }
+        };
+        batch.push(match dice.roll(16) {
             0 | 1 => transfer(rules, n, nonce, other, dice.roll(1_000)),
             2 => legacy(rules, n, nonce, other),
             3 | 4 => call(rules, n, nonce, TOKEN, token_input(other, dice.roll(400_000))),
@@ -507,6 +536,12 @@ pub(crate) fn random_batch(
             ),
             9 => call(rules, n, nonce, TRANSIENT, Bytes::new()),
             10 => call(rules, n, nonce, HASHER, Bytes::new()),
+            11 | 12 => call(rules, n, nonce, other, Bytes::new()),
+            13 | 14 if rules.fork.is_enabled_in(SpecId::PRAGUE) => {
+                let stranger = 10 + dice.roll(3) as u8;
+                let signed = authorization(rules, stranger, TRANSIENT, dice.roll(3));
+                delegate(rules, n, nonce, other, vec![signed])
+            }
             _ => create(rules, n, nonce, init_of(&token())),
         });
         nonces[usize::from(n)] += 1;

@@ -6,6 +6,8 @@
 //!    is in the log. Otherwise a transaction that somebody was told is dropped would be in the pool
 //!    again after opening.
 //! 3. One that is accepted again is forgotten here: its drop must not come after that.
+//! 4. What the view knows of drops that are in no log is changed under the lock of [`Drops`], and is of
+//!    those alone that are on their way or left.
 
 use std::sync::Arc;
 
@@ -61,21 +63,25 @@ impl Drops {
         left
     }
 
-    /// The log has them, or they are left.
-    fn told(&mut self, written: bool, tellings: &[Telling]) {
+    /// The log has them, or they are left. Gives those that are.
+    fn told(&mut self, written: bool, tellings: &[Telling]) -> Vec<(B256, DropReason)> {
+        let mut left = Vec::new();
         for telling in tellings {
             if self.submitted.get(&telling.hash) == Some(&telling.number) {
                 self.submitted.remove(&telling.hash);
                 if !written {
                     self.left.insert(telling.hash, telling.clone());
+                    left.push((telling.hash, telling.reason.clone()));
                 }
             }
         }
+        left
     }
 
-    fn forget(&mut self, hash: B256) {
-        self.submitted.remove(&hash);
-        self.left.remove(&hash);
+    /// Whether there was something to forget.
+    fn forget(&mut self, hash: B256) -> bool {
+        let submitted = self.submitted.remove(&hash).is_some();
+        self.left.remove(&hash).is_some() || submitted
     }
 }
 
@@ -110,17 +116,20 @@ impl Inner {
 
     /// A transaction is in the pool (again). Under its lock.
     pub(crate) fn forget_drop(&self, hash: B256) {
-        lock(&self.drops).forget(hash);
+        let mut drops = lock(&self.drops);
+        if drops.forget(hash) {
+            self.view.forget_unwritten(hash);
+        }
     }
 
     /// The reasons of drops are in the log, or could not be written.
     pub(crate) fn told_of_drops(&self, result: Result<Epoch, StoreError>, tellings: Vec<Telling>) {
-        if result.is_ok() {
-            self.set_durable();
-        }
-        lock(&self.drops).told(result.is_ok(), &tellings);
+        let mut drops = lock(&self.drops);
+        let left = drops.told(result.is_ok(), &tellings);
+        let Ok(epoch) = result else { return self.view.drop_unwritten(left) };
+        self.set_durable();
         let dropped = tellings.into_iter().map(|telling| (telling.hash, telling.reason));
-        self.view.drop_transactions(result.unwrap_or(Epoch::NONE), dropped);
+        self.view.drop_transactions(epoch, dropped);
     }
 
     pub(crate) fn drop_records(&self, tellings: &[Telling]) -> impl Iterator<Item = Record> {
@@ -158,7 +167,7 @@ mod tests {
         let again = drops.submit_left();
         assert_eq!(hashes(&again), [HASH, OTHER]);
         drops.told(false, &again);
-        drops.forget(OTHER);
+        assert!(drops.forget(OTHER));
         let again = drops.submit_left();
         assert_eq!(hashes(&again), [HASH], "the other was accepted again");
         drops.told(true, &again);

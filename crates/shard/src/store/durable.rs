@@ -11,12 +11,17 @@
 //! 2. A log is written over only after the fold of its epoch is on disk.
 //! 3. Locks: that of the tables before that of the log. Readers take none: what they read from is
 //!    exchanged whole.
+//! 4. The store takes something while there is a snapshot, that one has not failed, and neither has the
+//!    log. What fails belongs to the snapshot that was read from, so whoever is late with an old one says
+//!    nothing of the tables that were opened since.
+//! 5. Opening again sees to the log first, and leaves tables that are well as they are: while the log
+//!    can not be synced, reading goes on.
 
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -88,8 +93,6 @@ pub struct DiskStore {
     /// `None` while there are no tables to read from.
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     folded: AtomicU64,
-    /// The tables could not be read, and will not be until they are opened again.
-    unreadable: AtomicBool,
 }
 
 impl DiskStore {
@@ -106,13 +109,17 @@ impl DiskStore {
             tables: Mutex::new(Some(tables)),
             snapshot: ArcSwapOption::from_pointee(snapshot),
             folded: AtomicU64::new(folded.0),
-            unreadable: AtomicBool::new(false),
         })
     }
 
     /// The log, unless the store has failed.
     fn open_log(&self) -> Result<MutexGuard<'_, Log>, StoreError> {
-        if self.unreadable.load(Relaxed) { Err(StoreError::Failed) } else { Ok(self.log()) }
+        if self.are_tables_well() { Ok(self.log()) } else { Err(StoreError::Failed) }
+    }
+
+    /// Whether there are tables, and they have not failed since they were opened.
+    fn are_tables_well(&self) -> bool {
+        self.snapshot.load().as_ref().is_some_and(|snapshot| !snapshot.has_failed())
     }
 
     /// Reads. After an error of the disk redb gives nothing but errors, so the whole store counts
@@ -122,9 +129,10 @@ impl DiskStore {
         read: impl FnOnce(&Snapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let snapshot = self.snapshot.load();
-        let done = snapshot.as_deref().ok_or(StoreError::Failed).and_then(read);
+        let snapshot = snapshot.as_deref().ok_or(StoreError::Failed)?;
+        let done = read(snapshot);
         if matches!(done, Err(StoreError::Io { .. } | StoreError::Failed)) {
-            self.unreadable.store(true, Relaxed);
+            snapshot.fail();
         }
         done
     }
@@ -184,7 +192,7 @@ impl Store for DiskStore {
             }
             Err(error) => {
                 // Whether it was taken is found out by opening the tables again.
-                self.log().fail();
+                self.snapshot.load().iter().for_each(|snapshot| snapshot.fail());
                 Err(error)
             }
         }
@@ -216,7 +224,10 @@ impl Store for DiskStore {
     fn reopen(&self) -> Result<(), StoreError> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let mut log = self.log();
-        log.fail();
+        log.reopen()?;
+        if self.are_tables_well() {
+            return Ok(());
+        }
         // The old tables are closed before the new ones are opened: one writer per file. Those who
         // still read from them get errors.
         self.snapshot.store(None);
@@ -226,10 +237,8 @@ impl Store for DiskStore {
         let folded = snapshot.folded()?;
         self.folded.store(folded.0, Relaxed);
         log.forget(folded);
-        log.reopen()?;
-        self.snapshot.store(Some(Arc::new(snapshot)));
         *tables = Some(opened);
-        self.unreadable.store(false, Relaxed);
+        self.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }
 }

@@ -4,7 +4,10 @@
 //! fold. What a key has is what the newest run says that knows it, and what the B-tree has where none
 //! does.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata, StorageError};
 
@@ -23,6 +26,8 @@ pub(super) struct Snapshot {
     blocks: Reader,
     runs: Arc<Runs>,
     path: String,
+    /// The tables could not be read, or not be folded into, and will not be until they are opened again.
+    failed: AtomicBool,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -41,7 +46,16 @@ impl Snapshot {
         let open = |table| call(READING, path, || transaction.open_table(definition(table)));
         let tables = Table::ALL.into_iter().map(open).collect::<Result<_, _>>()?;
         let blocks = call(READING, path, || transaction.open_table(BLOCKS))?;
-        Ok(Snapshot { tables, blocks, runs, path: path.to_owned() })
+        Ok(Snapshot { tables, blocks, runs, path: path.to_owned(), failed: AtomicBool::new(false) })
+    }
+
+    /// The tables that this is of give nothing but errors from now on, or may.
+    pub(super) fn fail(&self) {
+        self.failed.store(true, Relaxed);
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
     }
 
     /// The last epoch that the tables hold.

@@ -24,6 +24,7 @@ use crate::{
     execute::{
         BlockContext, ExecuteError,
         call::{Call, CallError, Calls, Overrides, call_error, caught},
+        ending::without_nobodies,
         evm,
     },
     shard::message,
@@ -135,7 +136,7 @@ impl Traces<'_> {
         env.gas_limit = block.header.gas_limit;
         machine.set_block(env);
         evm::system_calls(&mut machine, rules, &context)?;
-        let state = machine.finalize();
+        let state = without_nobodies(machine.finalize());
         machine.ctx.journaled_state.database.commit(state);
 
         for (index, transaction) in block.transactions.iter().enumerate().take(places.end) {
@@ -165,7 +166,7 @@ impl Traces<'_> {
                 }
                 done
             };
-            machine.ctx.journaled_state.database.commit(done.state);
+            machine.ctx.journaled_state.database.commit(without_nobodies(done.state));
         }
         Ok(())
     }

@@ -89,22 +89,49 @@ fn each_transaction_is_traced_on_what_those_before_it_left() {
 #[test]
 fn random_blocks_use_the_same_gas_again_under_each_fork() {
     for fork in [SpecId::LONDON, SpecId::SHANGHAI, SpecId::OSAKA] {
-        let rules = Rules { fork, system_calls: true, ..Rules::default() };
-        let maps = Maps::new(&rules, &zoo());
-        let batch = random_batch(&rules, &mut Dice(5), &mut [0; 8], 60);
-        let executed = Executor::new(&rules, SHARD, Arc::clone(&maps) as _, 100)
-            .execute(&context(1), batch, &mut || true)
-            .unwrap();
-        let block = seal(&rules, SHARD, &context(1), executed, None);
-        let all = traces(&rules, &maps)
-            .block(&block, &TraceRequest::Calls(CallConfig::default()))
-            .unwrap();
-        assert_eq!(all.len(), block.receipts.len());
-        for (trace, receipt) in all.iter().zip(&block.receipts) {
-            let Trace::Calls(frame) = trace else { panic!("{trace:?}") };
-            assert_eq!(frame.gas_used, U256::from(receipt.gas_used));
-            assert_eq!(frame.error.is_none(), receipt.success);
-        }
+        // In some of these somebody without an account is called, and delegates later.
+        (17..=24).for_each(|seed| a_random_block_uses_the_same_gas_again(fork, seed));
+    }
+}
+
+fn a_random_block_uses_the_same_gas_again(fork: SpecId, seed: u64) {
+    let rules = Rules { fork, system_calls: true, ..Rules::default() };
+    let maps = Maps::new(&rules, &zoo());
+    let batch = random_batch(&rules, &mut Dice(seed), &mut [0; 8], 60);
+    let executed = Executor::new(&rules, SHARD, Arc::clone(&maps) as _, 100)
+        .execute(&context(1), batch, &mut || true)
+        .unwrap();
+    let block = seal(&rules, SHARD, &context(1), executed, None);
+    let request = TraceRequest::Calls(CallConfig::default());
+    let all = traces(&rules, &maps).block(&block, &request).unwrap();
+    assert_eq!(all.len(), block.receipts.len());
+    for (trace, receipt) in all.iter().zip(&block.receipts) {
+        let Trace::Calls(frame) = trace else { panic!("{trace:?}") };
+        assert_eq!(frame.gas_used, U256::from(receipt.gas_used), "{fork:?}, seed {seed}");
+        assert_eq!(frame.error.is_none(), receipt.success, "{fork:?}, seed {seed}");
+    }
+}
+
+/// EIP-161: who was only called has no account, in the block and when it is executed again.
+#[test]
+fn a_delegation_of_one_who_was_only_called_before_takes_the_gas_that_its_receipt_says() {
+    let rules = Rules::default();
+    let signed = authorization(&rules, 0x43, TRANSIENT, 0);
+    let authority = signed.recover_authority().unwrap();
+    let (block, maps) = executed(
+        &rules,
+        vec![
+            call(&rules, 1, 0, authority, Bytes::new()),
+            delegate(&rules, 0, 0, user(3), vec![signed]),
+        ],
+    );
+    assert_eq!(block.receipts[1].gas_used, 21_000 + 25_000);
+    let request = TraceRequest::Calls(CallConfig::default());
+    let of_block = traces(&rules, &maps).block(&block, &request).unwrap().pop().unwrap();
+    let alone = traces(&rules, &maps).transaction(&block, 1, &request).unwrap();
+    for trace in [of_block, alone] {
+        let Trace::Calls(frame) = trace else { panic!("{trace:?}") };
+        assert_eq!(frame.gas_used, U256::from(block.receipts[1].gas_used));
     }
 }
 

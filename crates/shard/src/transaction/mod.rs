@@ -7,8 +7,10 @@
 //! ```
 //!
 //! Recovering is the dear step, some 30 µs for each signature, or a fifth of that for each of 16 where
-//! the processor can do them at once: it is done once, on the way in, side by side on the workers
-//! ([`recover_all`]). Whatever is stored keeps its result.
+//! the processor can do them at once: it is done on the way in, side by side on the workers
+//! ([`recover_all`]). Whatever is stored keeps who has sent it. Who has signed its authorisations
+//! (EIP-7702) is kept with what waits in a pool; of a block that is recovered again whenever it is
+//! read.
 
 mod compact;
 mod decode;

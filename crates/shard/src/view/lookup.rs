@@ -170,6 +170,9 @@ impl View {
     /// Why a transaction was dropped, if it was.
     pub(crate) fn dropped(&self, hash: B256) -> Result<Option<DropReason>, StoreError> {
         let recent = self.read();
+        if let Some(reason) = recent.unwritten.get(&hash) {
+            return Ok(Some(reason.clone()));
+        }
         for generation in recent.generations.iter().rev() {
             if let Some(reason) = generation.dropped.get(&hash) {
                 return Ok(Some(reason.clone()));

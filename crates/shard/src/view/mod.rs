@@ -11,7 +11,8 @@
 //!    both, never in neither: a generation goes after the fold that holds it. Whoever reads the
 //!    tables holds the lock that such a removal takes, so it does not look into the one before the
 //!    fold and into the other after it.
-//! 3. A generation is one epoch of the log, so it goes as a whole.
+//! 3. A generation is one epoch of the log, so it goes as a whole. Why a transaction was dropped is in
+//!    none as long as the log does not say it.
 
 mod generation;
 mod history;
@@ -21,7 +22,7 @@ mod pruned;
 
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64};
 
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes, map::B256Map};
 
 use crate::{
     block::Block,
@@ -56,6 +57,8 @@ struct Recent {
     tip: Arc<Block>,
     /// The oldest first. One that is being folded and the one that grows; seldom more.
     generations: Vec<Generation>,
+    /// Why transactions were dropped, where the log does not say it yet.
+    unwritten: B256Map<DropReason>,
 }
 
 impl View {
@@ -67,7 +70,8 @@ impl View {
         genesis: Arc<GenesisState>,
     ) -> View {
         let first = Arc::new(genesis.block(address));
-        let recent = RwLock::new(Recent { tip: first.clone(), generations: Vec::new() });
+        let (tip, generations, unwritten) = (first.clone(), Vec::new(), B256Map::default());
+        let recent = RwLock::new(Recent { tip, generations, unwritten });
         View { shard, tables, genesis, first, recent, pruned: AtomicU64::new(0) }
     }
 
@@ -138,16 +142,34 @@ impl View {
         Ok(())
     }
 
-    /// Transactions of the pool will never be in a block.
+    /// Transactions of the pool will never be in a block, as the log says in this epoch.
     pub(crate) fn drop_transactions(
         &self,
         epoch: Epoch,
         dropped: impl IntoIterator<Item = (B256, DropReason)>,
     ) {
         let mut dropped = dropped.into_iter().peekable();
-        if dropped.peek().is_some() {
-            self.write().generation(epoch).dropped.extend(dropped);
+        if dropped.peek().is_none() {
+            return;
         }
+        let recent = &mut *self.write();
+        for (hash, reason) in dropped {
+            recent.unwritten.remove(&hash);
+            recent.generation(epoch).dropped.insert(hash, reason);
+        }
+    }
+
+    /// The same, and the log does not say it yet. It is known here until that does, or until it is
+    /// forgotten.
+    pub(crate) fn drop_unwritten(&self, dropped: Vec<(B256, DropReason)>) {
+        if !dropped.is_empty() {
+            self.write().unwritten.extend(dropped);
+        }
+    }
+
+    /// A transaction whose drop the log may not say yet was accepted again.
+    pub(crate) fn forget_unwritten(&self, hash: B256) {
+        self.write().unwritten.remove(&hash);
     }
 
     /// The call trees of a block are kept.

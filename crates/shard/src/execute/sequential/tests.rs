@@ -4,8 +4,7 @@ mod random;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use alloy_consensus::{TxEip1559, crypto::secp256k1::sign_message};
-use alloy_eips::eip7702::Authorization;
+use alloy_consensus::TxEip1559;
 use alloy_primitives::{B256, Bytes, TxKind, U256, keccak256};
 use revm::primitives::hardfork::SpecId;
 
@@ -429,11 +428,7 @@ fn before_cancun_a_contract_is_created_destroyed_and_created_again_in_one_block(
 #[test]
 fn somebody_who_was_called_and_has_nothing_is_still_nobody_for_a_delegation() {
     let rules = Rules::default();
-    let chain_id = U256::from(rules.chain_id(SHARD));
-    let authorization = Authorization { chain_id, address: TRANSIENT, nonce: 0 };
-    let secret = B256::repeat_byte(0x43);
-    let signature = sign_message(secret, authorization.signature_hash()).unwrap();
-    let signed = authorization.into_signed(signature);
+    let signed = authorization(&rules, 0x43, TRANSIENT, 0);
     let authority = signed.recover_authority().unwrap();
     let gas = |called_before: bool| {
         let maps = Maps::new(&rules, &zoo());
@@ -453,13 +448,7 @@ fn a_delegation_is_set_used_and_taken_away() {
     let rules = Rules::default();
     let maps = Maps::new(&rules, &zoo());
     let mut executor = executor(&rules, &maps);
-    let secret = B256::repeat_byte(0x42);
-    let sign = |address, nonce| {
-        let authorization =
-            Authorization { chain_id: U256::from(rules.chain_id(SHARD)), address, nonce };
-        let signature = sign_message(secret, authorization.signature_hash()).unwrap();
-        authorization.into_signed(signature)
-    };
+    let sign = |address, nonce| authorization(&rules, 0x42, address, nonce);
     let set = sign(TRANSIENT, 0);
     let authority = set.recover_authority().unwrap();
     let executed = commit(

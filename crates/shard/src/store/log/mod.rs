@@ -330,10 +330,6 @@ impl Log {
         self.before = self.before.filter(|before| before.epoch > up_to);
     }
 
-    pub(super) fn fail(&mut self) {
-        self.failed = true;
-    }
-
     pub(super) fn check(&self) -> Result<(), StoreError> {
         if self.failed { Err(StoreError::Failed) } else { Ok(()) }
     }

@@ -92,32 +92,44 @@ fn the_disk_fails_once_at_every_call_then_the_store_is_opened_again() {
     }
 }
 
-/// As above, but opening again fails too, at every call of it in turn.
+/// As above, but opening again fails too, at every call of it in turn: where only the log has to be seen
+/// to, and where the tables have failed as well.
 #[test]
 fn opening_again_fails_at_every_call_and_then_succeeds() {
     for seed in 40..43 {
-        for n in 0.. {
-            let context = format!("seed {seed}, call {n}");
-            let disk = SimDisk::new(seed + n);
-            let (mut model, mut steps) = (Model::new(), Steps::new(seed));
-            let store = open(&disk).expect("the disk is healthy");
-            assert!(run(&store, &mut model, &mut steps, 20), "{context}: the disk is healthy");
-            disk.fail_syncs(true);
-            let append = Step::Append { records: vec![vec![2; 600], vec![3]], sync: true };
-            assert!(model.run(&store, &append).is_err(), "{context}: syncs fail");
-            disk.repair();
-            disk.fail_after(n, Fails::Once);
-            let first = store.reopen();
-            if first.is_err() {
-                store.reopen().unwrap_or_else(|error| panic!("{context}: {error}"));
-            }
-            model.check(&store, &context);
-            assert!(run(&store, &mut model, &mut steps, 12), "{context}: the disk is healthy");
-            let store = open(&disk.crash(Unsynced::Torn)).expect("the disk is healthy");
-            model.check(&store, &format!("{context}, then a crash"));
-            if first.is_ok() {
-                break;
-            }
+        opening_again_fails_at_every_call(seed, false);
+        opening_again_fails_at_every_call(seed, true);
+    }
+}
+
+fn opening_again_fails_at_every_call(seed: u64, tables_have_failed: bool) {
+    for n in 0.. {
+        let context = format!("seed {seed}, tables have failed: {tables_have_failed}, call {n}");
+        let disk = SimDisk::new(seed + n);
+        let (mut model, mut steps) = (Model::new(), Steps::new(seed));
+        let store = open(&disk).expect("the disk is healthy");
+        assert!(run(&store, &mut model, &mut steps, 20), "{context}: the disk is healthy");
+        disk.fail_syncs(true);
+        let append = Step::Append { records: vec![vec![2; 600], vec![3]], sync: true };
+        assert!(model.run(&store, &append).is_err(), "{context}: syncs fail");
+        if tables_have_failed {
+            store.snapshot.load().as_ref().expect("it was opened").fail();
+        }
+        disk.repair();
+        disk.fail_after(n, Fails::Once);
+        let first = store.reopen();
+        let has_failed = disk.has_failed();
+        disk.repair();
+        if first.is_err() {
+            store.reopen().unwrap_or_else(|error| panic!("{context}: {error}"));
+        }
+        model.check(&store, &context);
+        assert!(run(&store, &mut model, &mut steps, 12), "{context}: the disk is healthy");
+        let store = open(&disk.crash(Unsynced::Torn)).expect("the disk is healthy");
+        model.check(&store, &format!("{context}, then a crash"));
+        if !has_failed {
+            assert!(n > 1, "{context}: it has to cut the log and sync that");
+            break;
         }
     }
 }

@@ -163,6 +163,53 @@ fn reading_goes_on_when_appending_has_failed() {
 }
 
 #[test]
+fn reading_goes_on_while_opening_again_fails() {
+    let disk = SimDisk::new(1);
+    let store = open(&disk).expect("the disk is healthy");
+    store.rotate().expect("the disk is healthy");
+    // More than the cache of these tests holds.
+    let changes = (0..4_000u32).map(|n| put(Table::Codes, &n.to_be_bytes(), &[1; 1_000]));
+    store.fold(Epoch(1), &mut changes.into_iter()).expect("the disk is healthy");
+    disk.fail_syncs(true);
+    assert!(store.append(&[b"x"], true).is_err());
+    for _ in 0..3 {
+        assert!(store.reopen().is_err(), "no sync works");
+        assert_eq!(store.append(&[b"x"], true), Err(StoreError::Failed));
+        for n in 0..4_000u32 {
+            assert_eq!(store.get(Table::Codes, &n.to_be_bytes(), &mut |_| {}), Ok(true));
+        }
+    }
+    disk.repair();
+    store.reopen().expect("the disk is healthy");
+    store.append(&[b"x"], true).expect("it was opened again");
+    assert!(get(&store, Table::Codes, &[0; 4]).is_some());
+}
+
+#[test]
+fn one_who_still_reads_the_old_tables_does_not_fail_those_that_were_opened_since() {
+    let disk = SimDisk::new(1);
+    let store = open(&disk).expect("the disk is healthy");
+    store.rotate().expect("the disk is healthy");
+    // More than the cache of these tests holds.
+    let changes = (0..4_000u32).map(|n| put(Table::Codes, &n.to_be_bytes(), &[1; 1_000]));
+    store.fold(Epoch(1), &mut changes.into_iter()).expect("the disk is healthy");
+    let read = |n: u32| store.get(Table::Codes, &n.to_be_bytes(), &mut |_| {});
+    let mut is_first = true;
+    let late = store.scan(Table::Codes, &[], &[0xff; 5], &mut |_, _| {
+        if std::mem::take(&mut is_first) {
+            disk.fail_reads(true);
+            assert!((0..4_000).any(|n| read(n).is_err()), "everything was in memory");
+            disk.repair();
+            store.reopen().expect("the disk is healthy");
+        }
+        true
+    });
+    assert!(late.is_err(), "what it reads from is closed");
+    store.append(&[b"x"], true).expect("nothing has failed since");
+    assert!((0..4_000).all(|n| read(n) == Ok(true)));
+}
+
+#[test]
 fn when_the_tables_can_not_be_read_the_store_has_failed_until_it_is_opened_again() {
     let disk = SimDisk::new(1);
     let store = open(&disk).expect("the disk is healthy");

@@ -2,7 +2,7 @@
 
 use revm::{
     DatabaseCommit,
-    database::{AccountState, CacheDB},
+    database::{AccountState, CacheDB, DbAccount},
 };
 
 use super::*;
@@ -27,6 +27,12 @@ fn plain(
             gas += result.result.tx_gas_used();
             done.push((Arc::clone(transaction), result.result.tx_gas_used()));
             database.commit(result.state);
+            // EIP-161, of which this database knows nothing.
+            for account in database.cache.accounts.values_mut() {
+                if account.info.is_empty() {
+                    *account = DbAccount::new_not_existing();
+                }
+            }
         }
     }
     // What it has come to, written into the maps.
