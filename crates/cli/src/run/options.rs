@@ -158,6 +158,10 @@ impl Options {
             LoadError::Limit(what) if what.contains("memory") => {
                 LoadError::Limit(what + " (see --memory)").into()
             }
+            // There are no more places than there may be tasks.
+            LoadError::Engine { engine, why } if why.contains("jit_tasks") => {
+                LoadError::Engine { engine, why: why + " (see --tasks)" }.into()
+            }
             error => error.into(),
         }
     }
