@@ -57,7 +57,7 @@ impl Subject {
     pub(crate) fn reads(self) -> &'static [&'static str] {
         match self {
             Subject::Kernel | Subject::Process | Subject::Job => &[],
-            Subject::Task => &["docs/abi.md"],
+            Subject::Task => &["docs/abi.md", "docs/tasks.md"],
         }
     }
 }

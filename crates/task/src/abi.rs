@@ -152,7 +152,7 @@ impl Call {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::page::{PAGE, table};
+    use crate::page::{GUIDE, PAGE, table};
 
     fn signature(import: &Import) -> String {
         let parameters: Vec<String> = import.parameters.iter().map(Type::to_string).collect();
@@ -203,6 +203,12 @@ mod tests {
         for (code, row) in codes.iter().zip(&page) {
             assert!(same(code, row), "{code:?} is not {row:?}");
         }
+    }
+
+    #[test]
+    fn the_guide_knows_how_many_calls_there_are() {
+        let said = format!("the host's functions, of which there are {}:", IMPORTS.len());
+        assert!(GUIDE.contains(&said), "{said}");
     }
 
     #[test]

@@ -61,7 +61,8 @@ type Sink = dyn Fn(LogLine<'_>) + Send + Sync;
 /// Takes the lines that guests log. By default they are dropped.
 ///
 /// The function is called in the turn of the task, so it should be short. If it panics, that task
-/// fails.
+/// fails. Under [`EngineKind::Wasmtime`](crate::EngineKind::Wasmtime) it runs on the stack of the guest,
+/// where 512 KiB are kept for it and for what it calls; one that uses more ends the process.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};

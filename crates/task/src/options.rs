@@ -63,15 +63,18 @@ pub struct Limits {
     /// under [`EngineKind::Wasmi`] and 4 KiB under [`EngineKind::Wasmtime`]. How far a stack grows is
     /// bounded by [`Limits::stack`] for each task, and is not counted here: the engines do not tell.
     ///
-    /// The default is enough for a hundred thousand tasks with a page each. Pages that a guest has not
-    /// touched need no memory of the machine, so this is what a program can come to need, and not what
-    /// it does: set it to what the machine can spare where guests are not trusted.
+    /// The default is enough for a hundred thousand tasks with a page each. Of the pages that a memory
+    /// begins with, those that nobody has touched need no memory of the machine, so this is what a program
+    /// can come to need, and not what it does: set it to what the machine can spare where guests are not
+    /// trusted. Pages by which a memory grows are touched at once under [`EngineKind::Wasmi`], which
+    /// writes zeroes to them.
     pub program_memory: usize,
     /// Entries of a task's tables, together.
     pub table_entries: usize,
-    /// Bytes of one task's stack.
+    /// Bytes of one task's stack. [`EngineKind::Wasmtime`] gives each 64 KiB at least.
     pub stack: usize,
-    /// Calls within calls.
+    /// Calls within calls, under [`EngineKind::Wasmi`]. [`EngineKind::Wasmtime`] does not count them: there
+    /// the stack is the only bound.
     pub call_depth: usize,
     /// Tasks that have not ended.
     pub tasks: usize,
@@ -90,7 +93,8 @@ pub struct Limits {
     /// Bytes of one message, one mutex's cell, one task's input, one line of the log.
     pub message_bytes: usize,
     /// Bytes of all messages, cells and inputs together, and 64 for each channel of each select that
-    /// waits.
+    /// waits. A message for a receiver that waits already is on its way no longer, and does not count: it
+    /// is no larger than the receiver's buffer.
     pub bytes_in_flight: usize,
     /// Channels in one select.
     pub select: usize,

@@ -1,6 +1,8 @@
-//! `docs/abi.md`, for the tests that compare its tables with the code.
+//! `docs/abi.md` and the guide, for the tests that compare what they say with the code.
 
 pub(crate) const PAGE: &str = include_str!("../../../docs/abi.md");
+
+pub(crate) const GUIDE: &str = include_str!("../../../docs/tasks.md");
 
 /// The cells of the table whose header begins so, line by line, without the marks of code.
 pub(crate) fn table(header: &str) -> Vec<Vec<&'static str>> {

@@ -409,6 +409,37 @@ fn fuel_ends_a_task_that_does_not() {
     });
 }
 
+/// It returns after an operation, or a call, that costs more than it has in all.
+#[test]
+fn a_last_operation_that_costs_more_than_is_left_fails_the_task() {
+    let guest = r#"(module
+        (import "shiftwork" "random" (func $random (param i32 i32)))
+        (memory 2)
+        (func (export "fill") (memory.fill (i32.const 0) (i32.const 1) (i32.const 131072)))
+        (func (export "random") (call $random (i32.const 0) (i32.const 131072)))
+        (func (export "both")
+            (memory.fill (i32.const 0) (i32.const 1) (i32.const 131072))
+            (call $random (i32.const 0) (i32.const 131072))))"#;
+    on_each_engine(|options| {
+        for (fuel, enough) in [(1_000, false), (1_000_000, true)] {
+            let mut options = options.clone();
+            options.fuel = Some(fuel);
+            let scheduler = scheduler(guest, options);
+            for function in ["fill", "random", "both"] {
+                scheduler.spawn(function, NO_ARGUMENTS).unwrap();
+            }
+            for result in scheduler.run().unwrap() {
+                if enough {
+                    assert!(result.outcome.is_ok() && result.fuel <= fuel, "{result:?}");
+                } else {
+                    assert_eq!(trap_kind(&result), TrapKind::OutOfFuel, "{}", result.func);
+                    assert!(result.fuel >= fuel, "{result:?}");
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_deadlock_is_found() {
     on_each_engine(|options| {

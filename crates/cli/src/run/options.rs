@@ -29,8 +29,10 @@ The exit code says what came of it:
   2   something is wrong with the command line or the module, and nothing was run
   3   deadlock: all tasks waited, each for another or for nothing; the explanation is printed
   4   the time was over (--timeout)
-  5   a limit was reached (--memory, --program-memory, --tasks, --fuel, the depth of calls), or a task
-      gave up right after a call was refused by one (`unreachable`, as the bindings do)
+  5   a limit was reached: the module has more than it may, as a memory that begins with more than
+      --memory; a task found no room in --program-memory, had used up --fuel, or came too deep in calls;
+      or it gave up (`unreachable`, as the bindings do) right after a call was refused by a limit, as by
+      --tasks. A `memory.grow` that is too much gives -1; a guest that gives up then has failed: 1
   130 Ctrl-C: tasks were asked to end, and did. A second Ctrl-C does not wait for that.
 
 Examples:
@@ -155,6 +157,10 @@ impl Options {
             ),
             LoadError::Limit(what) if what.contains("memory") => {
                 LoadError::Limit(what + " (see --memory)").into()
+            }
+            // There are no more places than there may be tasks.
+            LoadError::Engine { engine, why } if why.contains("jit_tasks") => {
+                LoadError::Engine { engine, why: why + " (see --tasks)" }.into()
             }
             error => error.into(),
         }

@@ -81,11 +81,21 @@ fn advice(error: &TaskError) -> &'static str {
     let TaskError::Trap(trap) = error else { return "" };
     match (trap.kind, trap.refused, trap.message.as_deref()) {
         (_, Some("spawn"), _) => " (see --tasks)",
-        // It is not the system that has none.
-        (TrapKind::Limit, _, Some(why)) if why.contains("memory") && !why.contains("system") => {
-            " (see --program-memory)"
-        }
+        (TrapKind::Limit, _, Some(why)) => advice_on_limit(why),
         _ => "",
+    }
+}
+
+/// The same by an engine's words. It may be the system that has no more, and then no option helps.
+fn advice_on_limit(why: &str) -> &'static str {
+    // wasmtime has words of its own for what it was refused.
+    let no_memory = ["no memory left", "exceeds memory limits", "exceeds table limits"];
+    if no_memory.iter().any(|words| why.contains(words)) {
+        " (see --program-memory)"
+    } else if why.contains("wasmtime has for this program's tasks") {
+        " (see --engine)"
+    } else {
+        ""
     }
 }
 
@@ -148,4 +158,27 @@ pub(crate) fn stats(report: &Report) -> String {
     row("steals", thousands(total.steals));
     row("parks", thousands(total.parks));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_named_only_if_it_helps() {
+        for (why, option) in [
+            ("the program has no memory left for another task", "--program-memory"),
+            ("the program has no memory left for the tables of another task", "--program-memory"),
+            ("memory minimum size of 1 pages exceeds memory limits", "--program-memory"),
+            ("all 2 places that wasmtime has for this program's tasks are taken", "--engine"),
+        ] {
+            assert_eq!(advice_on_limit(why), format!(" (see {option})"), "{why}");
+        }
+        for why in [
+            "no address space for the memory of another task: Cannot allocate memory",
+            "the system has no more memory",
+        ] {
+            assert_eq!(advice_on_limit(why), "", "{why}");
+        }
+    }
 }

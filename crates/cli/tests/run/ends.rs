@@ -48,7 +48,9 @@ const EMBRACE: &str = r#"(module
 
 const GREEDY: &str = r#"(module
     (memory 1)
-    (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+    (func $grow (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+    (func (export "insist") (param i32)
+        (if (i32.lt_s (call $grow (local.get 0)) (i32.const 0)) (then (unreachable))))
     (func $deep (export "deep") (param i32) (result i32)
         (i32.add (i32.const 1) (call $deep (i32.add (local.get 0) (i32.const 1)))))
     (func (export "main") (loop (br 0))))"#;
@@ -157,6 +159,8 @@ fn a_limit_is_5() {
     // Who asks for more while it runs is told no.
     check_prints(&[&greedy, "--func", "grow", "31", "--memory", "2M"], "1\n");
     check_prints(&[&greedy, "--func", "grow", "32", "--memory", "2M"], "-1\n");
+    let insists = [&*greedy, "--func", "insist", "32", "--memory", "2M"];
+    check_ends(&insists, 1, &["insist failed: unreachable executed"]);
 }
 
 /// Main spawns as many tasks as it is told, each with a page, which wait until it lets them go. If one

@@ -11,8 +11,9 @@
 //! 2. A call that answers [`Answer::Wait`] suspends the guest in the middle of the call, and the
 //!    step ends with [`Stepped::Waits`]. The next step first asks [`Calls::resume`] for the answer;
 //!    if that is to wait again, the guest does not run.
-//! 3. A step ends within its fuel, plus at most one operation that costs more than a slice (a large
-//!    `memory.fill`, say), which runs whole: an engine that needs so much at once gets it.
+//! 3. A step ends within its slice, plus at most one operation that costs more (a large `memory.fill`,
+//!    say), which runs whole: an engine that needs so much at once gets it, unless it is more than the
+//!    task has left in all. Then the step ends as a trap, `TrapKind::OutOfFuel`.
 //! 4. An instance that returned or trapped is not stepped again. Dropping one at any time frees all
 //!    that it had.
 
@@ -53,8 +54,17 @@ pub(crate) trait Engine: Send + Sync {
 
 /// A task's own stack, memory and globals.
 pub(crate) trait Instance: Send {
-    /// Goes on for about so many operations.
-    fn step(&mut self, fuel: u64, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step);
+    /// Goes on for about a slice.
+    fn step(&mut self, fuel: Fuel, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step);
+}
+
+/// How many operations a step may use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fuel {
+    /// After so many it ends.
+    pub(crate) slice: u64,
+    /// So many the task has left in all, the slice among them.
+    pub(crate) left: u64,
 }
 
 /// How a step went.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::{Answer, Calls, Engine, Instance, Step, Stepped};
+use super::{Answer, Calls, Engine, Fuel, Instance, Step, Stepped};
 use crate::{
     abi::{Call, MAX_PARAMETERS},
     module::{Entry, Module},
@@ -162,8 +162,13 @@ pub(crate) fn begin(
 }
 
 impl Task {
+    /// One step of a task that has as much left as it likes.
+    pub(crate) fn step(&mut self, slice: u64) -> Step {
+        self.step_with(Fuel { slice, left: u64::MAX })
+    }
+
     /// One step.
-    pub(crate) fn step(&mut self, fuel: u64) -> Step {
+    pub(crate) fn step_with(&mut self, fuel: Fuel) -> Step {
         let script = self.script.take().expect("the last step gave the script back");
         let (script, step) = self.instance.step(fuel, script);
         self.script = Some(script);

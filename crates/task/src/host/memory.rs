@@ -8,12 +8,12 @@ use crate::abi::Code;
 pub(crate) struct Memory<'a>(pub(crate) &'a mut [u8]);
 
 impl Memory<'_> {
-    /// The bytes from `pointer` on, if there are so many. Both are an `i32` of the guest's,
-    /// zero-extended; a length below 0 is none.
+    /// The bytes from `pointer` on, if there are so many. The pointer is an `i32` of the guest's,
+    /// zero-extended, and so is the length, or a multiple of one; a length below 0 is none.
     #[inline]
     fn range(&self, pointer: u64, len: u64) -> Result<Range<usize>, Code> {
-        let (start, len) = (pointer as u32 as usize, len as u32);
-        if len > i32::MAX as u32 {
+        let start = pointer as u32 as usize;
+        if len > i32::MAX as u64 {
             return Err(Code::BadArgument);
         }
         // Neither can wrap around: a `usize` has room for twice an `i32`.
@@ -105,6 +105,10 @@ mod tests {
                 Err(Code::BadArgument),
                 "{pointer} {len}"
             );
+        }
+        // Lists of eight bytes each, longer than any memory.
+        for len in [1 << 32, (1 << 32) + 8, 8 * i32::MAX as u64, u64::MAX] {
+            assert_eq!(memory.read(0, len), Err(Code::BadArgument), "{len}");
         }
     }
 

@@ -29,7 +29,7 @@ use crate::{
     program::{shared::Shared, spawn::Input},
     task::{
         cell::{self, Noted, Task},
-        waiter::{Readies, Ready, Waiter},
+        waiter::{Due, Readies, Ready, Waiter},
     },
 };
 
@@ -193,18 +193,15 @@ impl Calls for Host {
     fn call(&mut self, call: Call, arguments: [u64; MAX_PARAMETERS], memory: &mut [u8]) -> Answer {
         debug_assert!(matches!(self.pending, Pending::Nothing), "a guest that waits has called");
         self.calls += 1;
-        let before = self.ready.take();
+        // Whoever logs calls anybody's code, which may panic.
+        let before = Due::new(self.ready.take());
         let called = self.dispatch(call, arguments, &mut Memory(memory));
         if call != Call::Log {
             self.refused = (called == Err(Code::Limit)).then_some(call);
         }
         let answer = called.unwrap_or_else(|code| Host::code(call, code));
-        if let Some(before) = before {
-            if answer == Answer::Wait && !self.yields() {
-                before.run_next();
-            } else {
-                before.wake();
-            }
+        if answer == Answer::Wait && !self.yields() {
+            before.run_next();
         }
         answer
     }

@@ -15,6 +15,9 @@ use crate::{
     task::waiter::Waiter,
 };
 
+/// For so many channels room is made at once.
+const ROOM: usize = 1_024;
+
 /// What a channel of a select that waits counts in the limit of bytes: a place in its line, and what
 /// is noted about it.
 const WEIGHT: usize = 64;
@@ -36,7 +39,7 @@ impl Host {
         }
         let bytes = memory.read(list, 8 * count as u64)?;
         self.must_not_be_cancelled()?;
-        let mut channels = Vec::with_capacity(count);
+        let mut channels = Vec::with_capacity(count.min(ROOM));
         for id in bytes.as_chunks::<8>().0 {
             match self.channel(u64::from_le_bytes(*id)) {
                 Ok(channel) => {

@@ -6,6 +6,8 @@
 //! 3. Whoever selects is told of everything that makes the channel ready, and takes nothing: all who
 //!    wait are told, since the first may not come for the message.
 //! 4. Once it is closed nobody waits, and nothing is added.
+//! 5. Receivers whose buffers are too small for a message are told of it when somebody has it: a
+//!    receiver, the buffer, or a sender that waits. One that is refused they never hear of.
 
 use std::collections::VecDeque;
 
@@ -13,7 +15,7 @@ use crate::{
     abi::Code,
     object::{
         Attempt, Commons,
-        line::{Line, Ticket, shrink},
+        line::{Line, SteppedOut, Ticket, shrink},
         message::{Message, OVERHEAD},
     },
     sync::Mutex,
@@ -77,32 +79,18 @@ impl Channel {
         if state.closed {
             return Attempt::Over(Code::Closed);
         }
-        while let Some(Receiver { waiter, room }) = state.receivers.pop() {
-            if bytes.len() > room {
-                ready.add(waiter.answer(&commons.counts, Outcome::TooSmall(bytes.len()), &[]));
-                continue;
-            }
-            if let Some(receiver) = waiter.answer(&commons.counts, Outcome::Bytes, bytes) {
-                ready.add(Some(receiver));
+        while let Some(receiver) = state.receivers.pop_if(|first| bytes.len() <= first.room) {
+            let answered = receiver.waiter.answer(&commons.counts, Outcome::Bytes, bytes);
+            if answered.is_some() {
+                ready.add(answered);
                 return Attempt::Over(Code::Ok);
             }
         }
-        let weight = bytes.len() + OVERHEAD;
-        if !commons.in_flight.take(weight) {
-            return Attempt::Over(Code::Limit);
-        }
-        let attempt = if state.buffer.len() < self.capacity {
-            state.buffer.push_back(Message::new(bytes));
-            Attempt::Over(Code::Ok)
+        if state.receivers.is_empty() {
+            state.keep(self.capacity, commons, bytes, ready, begin)
         } else {
-            let Some(waiter) = begin() else {
-                commons.in_flight.give_back(weight);
-                return Attempt::Over(Code::Cancelled);
-            };
-            Attempt::Waits(state.senders.push(Sender { waiter, message: Message::new(bytes) }))
-        };
-        state.tell_watchers(commons, ready);
-        attempt
+            state.send_past_small(self.capacity, commons, bytes, ready, begin)
+        }
     }
 
     /// Receives a message of up to `room` bytes: `take` gets it if there is one now. The second is
@@ -203,6 +191,70 @@ impl State {
         self.closed
             || !self.buffer.is_empty()
             || self.senders.iter().any(|sender| sender.waiter.is_there())
+    }
+
+    /// Sends a message while the first receiver in line has too small a buffer for it.
+    #[cold]
+    fn send_past_small(
+        &mut self,
+        capacity: usize,
+        commons: &Commons,
+        bytes: &[u8],
+        ready: &mut Readies,
+        begin: impl FnOnce() -> Option<Waiter>,
+    ) -> Attempt {
+        let (mut small, mut answered) = (Vec::new(), None);
+        while answered.is_none()
+            && let Some(out) = self.receivers.step_out()
+        {
+            if bytes.len() > out.who.room {
+                small.push(out);
+            } else {
+                answered = out.who.waiter.answer(&commons.counts, Outcome::Bytes, bytes);
+            }
+        }
+        let attempt = match answered {
+            Some(_) => Attempt::Over(Code::Ok),
+            None => self.keep(capacity, commons, bytes, ready, begin),
+        };
+        ready.add(answered);
+        if let Attempt::Over(Code::Limit | Code::Cancelled) = attempt {
+            self.receivers.step_in(small);
+            return attempt;
+        }
+        for SteppedOut { who, .. } in small {
+            let too_small = Outcome::TooSmall(bytes.len());
+            ready.add(who.waiter.answer(&commons.counts, too_small, &[]));
+        }
+        attempt
+    }
+
+    /// Nobody who waits takes the message: it goes into the buffer, or its sender waits with it.
+    #[inline]
+    fn keep(
+        &mut self,
+        capacity: usize,
+        commons: &Commons,
+        bytes: &[u8],
+        ready: &mut Readies,
+        begin: impl FnOnce() -> Option<Waiter>,
+    ) -> Attempt {
+        let weight = bytes.len() + OVERHEAD;
+        if !commons.in_flight.take(weight) {
+            return Attempt::Over(Code::Limit);
+        }
+        let attempt = if self.buffer.len() < capacity {
+            self.buffer.push_back(Message::new(bytes));
+            Attempt::Over(Code::Ok)
+        } else {
+            let Some(waiter) = begin() else {
+                commons.in_flight.give_back(weight);
+                return Attempt::Over(Code::Cancelled);
+            };
+            Attempt::Waits(self.senders.push(Sender { waiter, message: Message::new(bytes) }))
+        };
+        self.tell_watchers(commons, ready);
+        attempt
     }
 
     /// The next message, if it has no more than `room` bytes, or else how many it has.

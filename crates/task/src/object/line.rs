@@ -9,6 +9,13 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
+/// Somebody who was first in line and has kept the number of the place.
+#[derive(Debug)]
+pub(crate) struct SteppedOut<T> {
+    number: u64,
+    pub(crate) who: T,
+}
+
 /// A queue with room for this many keeps it.
 const KEPT_MIN: usize = 64;
 
@@ -58,6 +65,28 @@ impl<T> Line<T> {
         who
     }
 
+    /// The same, if the first is such a one.
+    #[inline]
+    pub(crate) fn pop_if(&mut self, fits: impl FnOnce(&T) -> bool) -> Option<T> {
+        if fits(self.first()?) { self.pop() } else { None }
+    }
+
+    /// The first in line, who keeps the number of the place for [`Line::step_in`].
+    pub(crate) fn step_out(&mut self) -> Option<SteppedOut<T>> {
+        let &(number, _) = self.places.front()?;
+        Some(SteppedOut { number, who: self.pop()? })
+    }
+
+    /// Puts back those who have stepped out, in that order, where they were. Nobody else has been
+    /// taken from before the first who is left.
+    pub(crate) fn step_in(&mut self, all: Vec<SteppedOut<T>>) {
+        for SteppedOut { number, who } in all.into_iter().rev() {
+            debug_assert!(self.places.front().is_none_or(|(first, _)| number < *first));
+            self.places.push_front((number, Some(who)));
+        }
+    }
+
+    #[inline]
     pub(crate) fn first(&self) -> Option<&T> {
         self.places.front()?.1.as_ref()
     }
@@ -115,6 +144,21 @@ mod tests {
             [Some(1), Some(3), Some(4), None]
         );
         assert!(line.is_empty());
+    }
+
+    #[test]
+    fn whoever_steps_out_and_in_has_the_same_place() {
+        let mut line = Line::default();
+        let tickets: Vec<Ticket> = (0..5).map(|who| line.push(who)).collect();
+        assert_eq!(line.leave(tickets[1]), Some(1));
+        let out: Vec<SteppedOut<i32>> = (0..2).filter_map(|_| line.step_out()).collect();
+        assert_eq!(out.iter().map(|out| out.who).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(line.leave(tickets[0]), None);
+        assert_eq!(line.pop(), Some(3));
+        line.step_in(out);
+        assert_eq!(line.iter().collect::<Vec<_>>(), [&0, &2, &4]);
+        assert_eq!(line.leave(tickets[2]), Some(2));
+        assert_eq!((line.pop(), line.pop(), line.pop()), (Some(0), Some(4), None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::{
 use kernel::Handle;
 
 use crate::{
-    engine::{Answer, Calls, Engine, Instance, Step, Stepped},
+    engine::{Answer, Calls, Engine, Fuel, Instance, Step, Stepped},
     module::{Entry, FunctionTable, MemorySize, Module, Signature},
     options::Options,
     program::Program,
@@ -188,14 +188,15 @@ impl Scripted {
 }
 
 impl Instance for Scripted {
-    fn step(&mut self, fuel: u64, mut calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
-        if self.debt >= fuel {
-            self.debt -= fuel;
-            return (calls, Step { end: Stepped::Preempted, used: fuel });
+    fn step(&mut self, fuel: Fuel, mut calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
+        let slice = fuel.slice;
+        if self.debt >= slice {
+            self.debt -= slice;
+            return (calls, Step { end: Stepped::Preempted, used: slice });
         }
         let mut used = self.debt;
-        let end = self.go_on(fuel, &mut used, &mut *calls);
-        self.debt = used.saturating_sub(fuel);
-        (calls, Step { end, used: used.min(fuel) })
+        let end = self.go_on(slice, &mut used, &mut *calls);
+        self.debt = used.saturating_sub(slice);
+        (calls, Step { end, used: used.min(slice) })
     }
 }

@@ -26,7 +26,7 @@ use kernel::{Handle, JoinError, OpenBody, Step, Turn};
 use crate::{
     abi::Code,
     demangle::readable,
-    engine::{Calls, Instance, Stepped},
+    engine::{Calls, Fuel, Instance, Stepped},
     host::Host,
     program::{
         finished::wake,
@@ -101,11 +101,13 @@ impl TaskBody {
         if self.fuel > 0 {
             return None;
         }
-        Some(if self.asked {
-            TaskError::Cancelled
-        } else {
-            TaskError::Trap(self.locate(own, Trap::new(TrapKind::OutOfFuel)))
-        })
+        Some(self.used_up(own, Trap::new(TrapKind::OutOfFuel)))
+    }
+
+    /// What becomes of it when its fuel is used up.
+    #[cold]
+    fn used_up(&self, own: &TaskCell, trap: Trap) -> TaskError {
+        if self.asked { TaskError::Cancelled } else { TaskError::Trap(self.locate(own, trap)) }
     }
 
     /// Says where a trap happened, if the engine did not: at least which function the task began with.
@@ -121,8 +123,9 @@ impl TaskBody {
             unreachable!("a task that gets a turn runs")
         };
         let lent = calls.take().expect("the last step gave it back");
-        let slice = self.shared.options.threshold().min(self.fuel);
-        let (mut back, step) = instance.step(slice, lent);
+        let left = self.fuel;
+        let fuel = Fuel { slice: self.shared.options.threshold().min(left), left };
+        let (mut back, step) = instance.step(fuel, lent);
         let preempted = matches!(step.end, Stepped::Preempted);
         let host = (&mut *back as &mut dyn Any).downcast_mut::<Host>().expect("a task has a host");
         let host_calls = host.end_step();
@@ -130,8 +133,8 @@ impl TaskBody {
         let refused = host.refused();
         *calls = Some(back);
         own.add_fuel(step.used);
-        if self.fuel != u64::MAX {
-            self.fuel = self.fuel.saturating_sub(step.used);
+        if left != u64::MAX {
+            self.fuel = left.saturating_sub(step.used);
         }
         let tally = TurnTally { preempted, host_calls, fuel: step.used };
         self.shared.tally.turn(turn, tally);
@@ -143,7 +146,16 @@ impl TaskBody {
             Stepped::Preempted => Step::Yield,
             Stepped::Waits if yields => Step::Yield,
             Stepped::Waits => Step::Pause,
+            // Its last operation was a call that cost more than it had.
+            Stepped::Returned(_) if step.used > left => {
+                let error = self.used_up(own, Trap::new(TrapKind::OutOfFuel));
+                self.over(own, Err(error))
+            }
             Stepped::Returned(values) => self.over(own, Ok(values)),
+            Stepped::Trapped(trap) if trap.kind == TrapKind::OutOfFuel => {
+                let error = self.used_up(own, *trap);
+                self.over(own, Err(error))
+            }
             Stepped::Trapped(trap) => {
                 let mut trap = self.locate(own, *trap);
                 trap.refused = refused.filter(|_| trap.kind == TrapKind::Unreachable);

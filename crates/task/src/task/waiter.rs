@@ -57,6 +57,34 @@ impl Ready {
     }
 }
 
+/// A task to be woken, or none, when this is dropped: a panic on the way there loses no wake.
+#[derive(Debug)]
+pub(crate) struct Due(Option<Ready>);
+
+impl Due {
+    #[inline]
+    pub(crate) fn new(ready: Option<Ready>) -> Due {
+        Due(ready)
+    }
+
+    /// Lets it run next on this worker instead, if this is a turn.
+    #[inline]
+    pub(crate) fn run_next(mut self) {
+        if let Some(ready) = self.0.take() {
+            ready.run_next();
+        }
+    }
+}
+
+impl Drop for Due {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(ready) = self.0.take() {
+            ready.wake();
+        }
+    }
+}
+
 /// Several tasks to be woken; usually one or none.
 #[derive(Debug, Default)]
 #[must_use = "a task whose wait was ended and that is not woken never goes on"]

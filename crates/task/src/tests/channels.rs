@@ -137,6 +137,37 @@ fn a_receiver_that_waits_with_too_small_a_buffer_is_told_and_the_next_gets_the_m
     assert_eq!(value(&results[0]), 7);
 }
 
+/// It is told of a message that is there, and not of one that was refused. Main has a mutex whose cell
+/// takes all but 50 of the bytes in flight.
+#[test]
+fn a_send_is_refused_and_a_receiver_with_too_small_a_buffer_waits_on() {
+    for capacity in [0, 1] {
+        let guests = Guests::new()
+            .add(MAIN, move |g, _| async move {
+                let channel = g.open(capacity).await;
+                assert!(g.open_mutex(&[0; 918]).await > 0);
+                let mut receivers = Vec::new();
+                for _ in 0..2 {
+                    receivers.push(g.spawn(OTHER, channel).await);
+                    g.yield_now().await; // it waits
+                }
+                assert_eq!(g.send(channel, &[0; 19]).await, 7);
+                assert_eq!(g.send(channel, &[1]).await, 0);
+                assert_eq!(g.send(channel, &[2]).await, 0);
+                // In the order in which they came.
+                assert_eq!(g.await_task(receivers[0]).await, Ok(1));
+                g.await_task(receivers[1]).await.unwrap()
+            })
+            .add("small", |g, channel| async move {
+                i64::from(g.receive(channel, 4).await.unwrap()[0])
+            });
+        let mut options = Options::default();
+        options.limits.bytes_in_flight = 1_000;
+        let (_, results) = simulate(options, guests, 0);
+        assert_eq!(value(&results[0]), 2);
+    }
+}
+
 #[test]
 fn a_rendezvous_returns_when_a_receiver_has_the_message() {
     let (told, heard) = channel();

@@ -99,6 +99,35 @@ fn a_panic_of_the_host_fails_that_task_alone() {
     assert_eq!(error(&results[1]).to_string(), expected);
 }
 
+/// Whoever has got a message is woken a little later than the message is sent. A panic comes between.
+#[test]
+fn sends_then_panics_in_the_same_step_and_the_receiver_goes_on() {
+    let guests = Guests::new()
+        .add("main", |g, _| async move {
+            let channel = g.open(0).await;
+            let receiver = g.spawn(1, channel).await;
+            g.yield_now().await; // it waits
+            let sender = g.spawn(2, channel).await;
+            assert_eq!(g.await_task(receiver).await, Ok(5));
+            g.await_task(sender).await.unwrap_err().into()
+        })
+        .add(
+            "receiver",
+            |g, channel| async move { g.receive(channel, 8).await.unwrap().len() as i64 },
+        )
+        .add("sender", |g, channel| async move {
+            assert_eq!(g.send(channel, b"hello").await, 0);
+            g.log(0, b"sent").await;
+            0
+        });
+    let log = LogSink::new(|_| panic!("no room"));
+    let options = Options { log, ..Options::default() };
+    let (program, results) = simulate(options, guests, 0);
+    assert_eq!(value(&results[0]), 3, "the sender has failed");
+    assert_eq!((program.stats().completed, program.stats().failed), (2, 1));
+    assert_eq!(program.shared().commons.counts.busy(), 0);
+}
+
 #[test]
 fn results_beyond_the_limit_are_forgotten_the_oldest_first() {
     let mut options = Options::default();

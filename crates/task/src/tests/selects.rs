@@ -1,7 +1,7 @@
 //! Select: which channel is told, when it is over, and that nothing is left behind.
 
 use super::*;
-use crate::object::table::Lookup;
+use crate::{abi::Call, object::table::Lookup};
 
 const MAIN: &str = "main";
 const OTHER: u32 = 1;
@@ -181,4 +181,21 @@ fn lists_that_make_no_sense_are_refused_as_the_page_says() {
             0
         })
     });
+}
+
+/// The bytes of 2^29 ids are more than a number of 32 bits can tell. All of them are paid for, so a slice
+/// has no end.
+#[test]
+fn lists_that_are_longer_than_any_memory_are_refused_whatever_the_limit_is() {
+    let mut options = Options { preemption_threshold: Some(u64::MAX), ..Options::default() };
+    options.limits.select = usize::MAX;
+    let guests = Guests::new().add(MAIN, |g, _| async move {
+        for count in [1 << 29, (1 << 29) + 1, 1 << 30, i32::MAX as u64] {
+            let answer = g.call(Call::Select, [0, count, 0, 0]).await;
+            assert_eq!(answer as i32, -9, "{count}");
+        }
+        0
+    });
+    let (_, results) = simulate(options, guests, 0);
+    assert_eq!(value(&results[0]), 0);
 }

@@ -154,3 +154,36 @@ fn a_channel_is_closed_by_many_at_once_while_others_wait() {
         );
     }
 }
+
+/// The log is somebody's code. In one step a task gives a receiver its message and lets the log panic.
+#[test]
+fn a_task_sends_and_lets_the_log_panic_and_the_receiver_goes_on() {
+    let guest = r#"
+        (table (export "table") 2 funcref)
+        (elem (i32.const 0) $receiver $sender)
+        (func $receiver (param $channel i64) (result i64)
+            (i64.extend_i32_s (call $chan_recv
+                (local.get $channel) (i32.const 0) (i32.const 8) (i32.const 8))))
+        (func $sender (param $channel i64)
+            (drop (call $chan_send (local.get $channel) (i32.const 0) (i32.const 8)))
+            (call $log (i32.const 0) (i32.const 0) (i32.const 0)))
+        (func (export "main") (result i64) (local $channel i64)
+            (local.set $channel (call $chan_open (i32.const 0)))
+            (drop (call $spawn (i32.const 0) (local.get $channel)))
+            (call $sleep (i64.const 1000000))
+            (call $spawn (i32.const 1) (local.get $channel)))"#;
+    for engine in engines() {
+        // In the simulated runtime, where the receiver waits when the sleep is over.
+        let mut simulation = Runtime::builder().workers(1).on_report(|_| {}).simulate(1).unwrap();
+        let mut options = Options::default();
+        options.engine = engine;
+        options.limits.jit_tasks = 10;
+        options.log = LogSink::new(|_| panic!("no room"));
+        let program = Program::load(&simulation, module(guest), options).unwrap();
+        program.spawn("main", NO_ARGUMENTS).unwrap();
+        let results = simulation.block_on(program.finished()).unwrap();
+        assert_eq!((returned(&results[0]), returned(&results[1])), (3, 0), "{engine:?}");
+        assert!(matches!(results[2].outcome, Err(TaskError::Panicked(_))), "{results:?}");
+        assert_eq!((program.stats().live, program.stats().memory), (0, 0));
+    }
+}

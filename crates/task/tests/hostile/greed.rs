@@ -218,3 +218,42 @@ fn channels_and_mutexes_without_end_are_told_no() {
         });
     }
 }
+
+/// On wasmi zeroes are written to all of a memory when an instance is made; whoever gets one that was left
+/// by another has nothing to pay for.
+#[test]
+fn whoever_needs_a_large_instance_pays_for_its_making() {
+    // Three that are there at the same time, and one after them.
+    let guest = r#"(module
+        (import "shiftwork" "spawn" (func $spawn (param i32 i64) (result i64)))
+        (import "shiftwork" "await" (func $await (param i64 i32) (result i32)))
+        (import "shiftwork" "sleep" (func $sleep (param i64)))
+        (memory 64)
+        (table (export "table") 1 funcref)
+        (elem (i32.const 0) $stay)
+        (func $stay (param i64) (call $sleep (i64.const 1000000000)))
+        (func (export "main") (result i64) (local $last i64)
+            (drop (call $spawn (i32.const 0) (i64.const 0)))
+            (drop (call $spawn (i32.const 0) (i64.const 0)))
+            (local.set $last (call $spawn (i32.const 0) (i64.const 0)))
+            (drop (call $await (local.get $last) (i32.const 0)))
+            (call $sleep (i64.const 1000000000))
+            (call $spawn (i32.const 0) (i64.const 0))))"#;
+    for engine in engines() {
+        let mut simulation = Runtime::builder().workers(1).simulate(1).unwrap();
+        let mut options = Options::default();
+        options.engine = engine;
+        options.limits.jit_tasks = 10;
+        let module = wat::parse_str(guest).unwrap();
+        let program = Program::load(&simulation, module, options).unwrap();
+        program.spawn("main", NO_ARGUMENTS).unwrap();
+        let results = simulation.block_on(program.finished()).unwrap();
+        assert_eq!(returned(&results[0]), 5);
+        let pages_price = (64 << 16) / 64;
+        for made in &results[1..4] {
+            let pays = made.fuel > pages_price - 3_000;
+            assert_eq!(pays, engine == EngineKind::Wasmi, "{engine:?}: {}", made.fuel);
+        }
+        assert!(results[4].fuel < 1_000, "{engine:?}: {}", results[4].fuel);
+    }
+}

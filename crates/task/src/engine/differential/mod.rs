@@ -15,7 +15,7 @@ use std::{
 
 use crate::{
     abi::{Call, MAX_PARAMETERS},
-    engine::{Answer, Calls, Engine, Stepped, prepare},
+    engine::{Answer, Calls, Engine, Fuel, Stepped, prepare},
     error::LoadError,
     module::{Entry, Module},
     options::{EngineKind, Limits, Options},
@@ -102,7 +102,8 @@ impl Story {
             Err(trap) => End::Trapped(trap.kind),
             Ok(mut instance) => (0..STEPS_MAX)
                 .find_map(|_| {
-                    let (back, step) = instance.step(500, std::mem::replace(&mut calls, nobody()));
+                    let fuel = Fuel { slice: 500, left: u64::MAX };
+                    let (back, step) = instance.step(fuel, std::mem::replace(&mut calls, nobody()));
                     calls = back;
                     match step.end {
                         Stepped::Preempted | Stepped::Waits => None,

@@ -29,7 +29,8 @@ pub(super) struct Host {
     /// To how many bytes the memory may grow without asking. wasmi asks again when a growth was cut
     /// short for lack of fuel; what was allowed once is not counted twice.
     pub(super) granted: usize,
-    /// What calls have cost beyond the fuel of their step. Later steps pay it.
+    /// What calls have cost beyond the fuel of their step, and at first the making of the instance. Later
+    /// steps pay it.
     pub(super) debt: u64,
     /// The call that waits.
     pub(super) waiting: Option<Call>,

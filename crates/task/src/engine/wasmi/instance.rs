@@ -24,8 +24,8 @@ use super::{
 use crate::{
     abi::{Call, Type},
     demangle::readable,
-    engine::{Answer, Calls, Instance, Step, Stepped},
-    trap::Trap,
+    engine::{Answer, Calls, Fuel, Instance, Step, Stepped},
+    trap::{Trap, TrapKind},
     value::{Value, ValueType},
 };
 
@@ -117,18 +117,23 @@ impl Running {
     }
 
     /// Goes on with this much fuel, after what is owed from the steps before.
-    fn run(&mut self, fuel: u64) -> Step {
+    fn run(&mut self, fuel: Fuel) -> Step {
         if let Some(waits) = self.ask() {
             return waits;
         }
         let host = self.store().data_mut();
-        let paid = host.debt.min(fuel);
+        let paid = host.debt.min(fuel.slice);
         host.debt -= paid;
-        if paid == fuel {
+        if paid == fuel.slice {
             return Step { end: Stepped::Preempted, used: paid };
         }
         // An operation that costs more than a slice gets it all at once; it would never run otherwise.
-        let granted = (fuel - paid).max(mem::take(&mut self.required));
+        let required = mem::take(&mut self.required);
+        if required > fuel.left - paid {
+            // What is left is used up in the attempt.
+            return Step { end: Stepped::Trapped(out_of_fuel()), used: fuel.left };
+        }
+        let granted = (fuel.slice - paid).max(required);
         self.store().set_fuel(granted).expect("fuel is metered");
         let end = self.go();
         if let Some(panic) = self.store().data_mut().panic.take() {
@@ -295,7 +300,7 @@ impl Running {
 }
 
 impl Instance for Running {
-    fn step(&mut self, fuel: u64, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
+    fn step(&mut self, fuel: Fuel, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
         self.in_step = true;
         self.store().data_mut().calls = Some(calls);
         let step = self.run(fuel);
@@ -329,6 +334,12 @@ impl Waiting {
             Type::I64 => Val::I64(answer as i64),
         })
     }
+}
+
+/// The operation that comes next costs more than the task has left.
+#[cold]
+fn out_of_fuel() -> Box<Trap> {
+    Box::new(Trap::new(TrapKind::OutOfFuel))
 }
 
 fn to_wasmi(value: Value) -> Val {

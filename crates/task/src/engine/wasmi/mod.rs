@@ -45,6 +45,17 @@ const STACK_AT_FIRST: usize = 512;
 const BYTES: usize = 8 << 10;
 const BYTES_PER_FUNCTION: usize = 72;
 
+/// What the making of an instance costs: an operation for so many bytes of its memory, which are written
+/// and given back, and for so many entries of its tables; one for each function; so many for each export,
+/// and one for so many bytes of its name.
+const MEMORY_BYTES: usize = 64;
+const TABLE_ENTRIES: usize = 8;
+const EXPORT: usize = 64;
+const NAME_BYTES: usize = 16;
+
+/// So much of that is paid for with the price of a spawn: two pages of memory and some hundred functions.
+const IN_THE_PRICE: usize = 3_000;
+
 /// How many stacks of tasks that have ended are kept for others.
 const STACKS_KEPT: usize = 16;
 
@@ -60,6 +71,8 @@ struct Program {
     tables: Vec<usize>,
     /// Bytes that a stack begins with.
     stack: usize,
+    /// What a task pays whose instance is made for it, in operations.
+    making: u64,
     has_start: bool,
     /// Exported functions: names and types, and where in the list a name is.
     exports: Vec<(String, Signature)>,
@@ -102,6 +115,7 @@ pub(super) fn prepare(module: &Module, options: &Options) -> Result<Wasmi, LoadE
         memory: module.memory.map(|memory| Space::new(memory, &options.limits)),
         tables: module.tables.clone(),
         stack: STACK_AT_FIRST.min(options.limits.stack),
+        making: making(module),
         has_start: module.has_start,
         exports: module.exports.clone(),
         by_name,
@@ -118,6 +132,16 @@ fn instance_bytes(module: &Module) -> usize {
     let kept = if memory <= live::CLEARED_BY_HAND { memory } else { module.data_bytes };
     let tables: usize = module.tables.iter().sum();
     BYTES + module.functions * BYTES_PER_FUNCTION + tables * size_of::<usize>() + kept
+}
+
+/// What the making of an instance costs beyond what is in the price of a spawn.
+fn making(module: &Module) -> u64 {
+    let memory = module.memory.map_or(0, |memory| memory.minimum as usize * PAGE);
+    let entries: usize = module.tables.iter().sum();
+    let exports = module.exports.iter().map(|(name, _)| EXPORT + name.len() / NAME_BYTES);
+    let all =
+        memory / MEMORY_BYTES + entries / TABLE_ENTRIES + module.functions + exports.sum::<usize>();
+    all.saturating_sub(IN_THE_PRICE) as u64
 }
 
 fn config(limits: &Limits) -> Config {
@@ -165,7 +189,11 @@ impl Wasmi {
         }
         let live = match program.pool.take() {
             Some(live) => live,
-            None => Box::new(Live::new(program)?),
+            None => {
+                let mut live = Box::new(Live::new(program)?);
+                live.store.data_mut().debt = program.making;
+                live
+            }
         };
         let function = program.function(&live, began).ok_or_else(|| no_function(entry))?;
         Ok(Running::new(program.clone(), live, began, function, arguments))

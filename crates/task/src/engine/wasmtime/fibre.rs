@@ -22,7 +22,7 @@ use super::{
     warm::Live,
 };
 use crate::{
-    engine::{Calls, Instance, Step, Stepped},
+    engine::{Calls, Fuel, Instance, Step, Stepped},
     value::Value,
 };
 
@@ -55,11 +55,12 @@ impl Fibre {
 }
 
 impl Instance for Fibre {
-    fn step(&mut self, fuel: u64, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
+    // The store knows what the task has left in all.
+    fn step(&mut self, fuel: Fuel, calls: Box<dyn Calls>) -> (Box<dyn Calls>, Step) {
         {
             let mut lent = self.lent.lock();
-            if !lent.meter.begin(fuel) {
-                return (calls, Step { end: Stepped::Preempted, used: fuel });
+            if !lent.meter.begin(fuel.slice) {
+                return (calls, Step { end: Stepped::Preempted, used: fuel.slice });
             }
             lent.lend(calls);
         }

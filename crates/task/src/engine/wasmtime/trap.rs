@@ -42,8 +42,8 @@ fn no_place(places: u32) -> Trap {
     Trap::saying(
         TrapKind::Limit,
         format!(
-            "all {places} places that wasmtime has for this program's tasks are taken; \
-             raise the limit `jit_tasks`, or run it on wasmi"
+            "all {places} places that wasmtime has for this program's tasks are taken \
+             (limit `jit_tasks`); wasmi has no such limit"
         ),
     )
 }

@@ -4,10 +4,11 @@ use super::{program, task};
 use crate::{
     abi::Call,
     engine::{
-        Stepped,
+        Fuel, Stepped,
         script::{self, Script, Task},
     },
     options::Options,
+    trap::TrapKind,
     value::Value,
 };
 
@@ -164,6 +165,28 @@ fn operation_that_costs_more_than_a_slice_runs_whole() {
     }
 }
 
+/// What an operation needs that costs more than a slice is not taken from what the task does not have.
+#[test]
+fn operation_that_costs_more_than_the_task_has_left_does_not_run() {
+    let program = program(
+        r#"(module
+            (memory 2)
+            (func (export "fill")
+                (memory.fill (i32.const 0) (i32.const 1) (i32.const 131072))))"#,
+    );
+    let mut enough = task(&*program, "fill", &[]);
+    assert!(matches!(enough.step(100).end, Stepped::Preempted));
+    let step = enough.step_with(Fuel { slice: 100, left: 3_000 });
+    assert!(matches!(step.end, Stepped::Returned(_)), "{step:?}");
+    assert!((2_048..3_000).contains(&step.used), "used {}", step.used);
+
+    let mut short = task(&*program, "fill", &[]);
+    assert!(matches!(short.step(100).end, Stepped::Preempted));
+    let step = short.step_with(Fuel { slice: 100, left: 2_000 });
+    let Stepped::Trapped(trap) = step.end else { panic!("{:?}", step.end) };
+    assert_eq!((trap.kind, step.used), (TrapKind::OutOfFuel, 2_000));
+}
+
 const CALLS: &str = r#"(module
     (import "shiftwork" "now" (func $now (result i64)))
     (func (export "main") (param $n i64)
@@ -238,7 +261,8 @@ fn call_costs_what_its_arguments_say() {
     );
     let entry = crate::module::Entry::Export("main".to_owned());
     let (calls, instance) = program.instantiate(&entry, &[], Box::new(Price));
-    let (_, step) = instance.expect("it is made").step(u64::MAX, calls);
+    let fuel = Fuel { slice: u64::MAX, left: u64::MAX };
+    let (_, step) = instance.expect("it is made").step(fuel, calls);
     assert!((12_345..12_400).contains(&step.used), "used {}", step.used);
 }
 

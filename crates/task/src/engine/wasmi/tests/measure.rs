@@ -6,7 +6,7 @@ use std::{hint::black_box, time::Duration};
 use super::program;
 use crate::{
     abi::{Call, MAX_PARAMETERS},
-    engine::{Answer, Calls, Engine, Instance, Step, Stepped},
+    engine::{Answer, Calls, Engine, Fuel, Instance, Step, Stepped},
     module::Entry,
     value::Value,
 };
@@ -81,7 +81,8 @@ impl Task {
 
     fn step(&mut self) -> Step {
         let calls = self.calls.take().expect("the step before gave them back");
-        let (calls, step) = self.instance.step(10_000, calls);
+        let fuel = Fuel { slice: 10_000, left: u64::MAX };
+        let (calls, step) = self.instance.step(fuel, calls);
         self.calls = Some(calls);
         step
     }

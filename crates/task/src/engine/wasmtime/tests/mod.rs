@@ -11,7 +11,7 @@ use super::{Compiled, prepare};
 use crate::{
     abi::{Call, MAX_PARAMETERS},
     engine::{
-        Answer, Step, Stepped,
+        Answer, Fuel, Step, Stepped,
         script::{self, Ask, Asked, Script, Task},
     },
     module::{Entry, Module},
