@@ -10,7 +10,7 @@ use futures_util::{FutureExt, StreamExt, future::Either, stream::FuturesUnordere
 use jsonrpsee::{
     core::{
         middleware::{Batch, BatchEntry, Notification, RpcServiceT},
-        server::{BatchResponseBuilder, MethodResponse, Methods},
+        server::{BatchResponseBuilder, MethodResponse},
     },
     types::{
         ErrorObjectOwned, Id, Request,
@@ -31,6 +31,9 @@ use crate::{
     metrics::calls::{CallMetrics, Outcome},
     rpc::{
         error::{LIMIT, RpcError},
+        eth::subscribe,
+        method::{Method, Run},
+        register::Table,
         unknown,
     },
 };
@@ -49,8 +52,8 @@ pub(super) struct CallsLayer {
 
 impl CallsLayer {
     /// For these methods.
-    pub(super) fn new(context: &Arc<Context>, methods: [&Methods; 2]) -> CallsLayer {
-        let metrics = context.metrics.calls.get_or_init(|| Arc::new(CallMetrics::new(methods)));
+    pub(super) fn new(context: &Arc<Context>, tables: &[Table; 2]) -> CallsLayer {
+        let metrics = context.metrics.calls.get_or_init(|| Arc::new(CallMetrics::new(tables)));
         CallsLayer { context: context.clone(), metrics: metrics.clone() }
     }
 }
@@ -90,10 +93,13 @@ impl CallsLayer {
             let why = format!("the arguments are nested too deep: at most {most} levels");
             return Err(RpcError::new(LIMIT, why));
         }
-        match self.metrics.of(method) {
-            None => Err(unknown::method(endpoint, method)),
-            Some(method) if method.is_subscription && !websocket => Err(unknown::subscription()),
-            Some(_) => Ok(()),
+        let Some(method) = self.metrics.of(method) else {
+            return Err(unknown::method(endpoint, method));
+        };
+        match method.method {
+            Some(method) if method.is_of_websockets() && !websocket => Err(unknown::subscription()),
+            Some(Method { run: Run::Unsubscription, .. }) => subscribe::check_id(params),
+            _ => Ok(()),
         }
     }
 

@@ -84,7 +84,7 @@ impl Services {
         let tables = [register::root(), register::own()];
         let [root, own]: [server::Methods; 2] =
             tables.each_ref().map(|table| register::module(context, table).into());
-        let layer = CallsLayer::new(context, [&root, &own]);
+        let layer = CallsLayer::new(context, &tables);
         let methods = |all, table| Methods { all, plain: Plain { calls: layer.clone(), table } };
         let [root_table, own_table] = tables;
         let (root, own) = (methods(root, root_table), methods(own, own_table));
