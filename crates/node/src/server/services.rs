@@ -42,8 +42,9 @@ use crate::{
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Messages that wait for one WebSocket that does not read. They may be large: there are few.
-const MESSAGES_MAX: u32 = 64;
+/// Messages that wait for one WebSocket that does not read. They may be large: there are few. What
+/// answers hold that wait here and before is in `answers.rs`.
+const MESSAGES_MAX: u32 = 16;
 
 /// The methods of an endpoint.
 struct Methods {
