@@ -21,11 +21,13 @@ use jsonrpsee::{
     },
 };
 use tower::Layer;
+use tracing::{Instrument, Span};
 
 use super::{
     connection::{Asked, Connection},
     depth,
     refusal::Refusal,
+    request_id::RequestId,
 };
 use crate::{
     context::{Context, Endpoint},
@@ -170,6 +172,7 @@ where
         let id = request.id.clone();
         let method = request.method.clone();
         let endpoint = request.extensions.get().copied().unwrap_or(Endpoint::Root);
+        let span = request.extensions.get().map_or_else(Span::none, RequestId::span);
         let params = request.params.as_ref().map_or("", |params| params.get());
         let answer = match layer.check(endpoint, is_websocket(&request), &method, params) {
             Ok(()) => Either::Left(self.inner.call(request)),
@@ -197,6 +200,7 @@ where
             tracing::debug!(method = name, code, micros = took.as_micros() as u64, "called");
             response
         }
+        .instrument(span)
     }
 
     /// A batch.

@@ -27,7 +27,7 @@ use super::{
     path::Path,
     plain::{Plain, Said},
     refusal::Refusal,
-    request_id::{self, RequestIds},
+    request_id::{self, RequestId, RequestIds},
 };
 use crate::{
     context::{Context, Endpoint},
@@ -108,7 +108,7 @@ impl Services {
     /// Answers a request, whatever it is.
     pub(crate) async fn answer<B>(
         &self,
-        request: Request<B>,
+        mut request: Request<B>,
         connection: Option<&Arc<Connection>>,
     ) -> Response<HttpBody>
     where
@@ -117,14 +117,15 @@ impl Services {
     {
         let _counted = self.context.metrics.requests.hold();
         let id = self.ids.of(request.headers());
-        // Only letters, digits and a few marks: see `request_id.rs`.
-        let span = tracing::debug_span!("request", id = id.to_str().unwrap_or_default());
+        if ws::is_upgrade_request(&request) {
+            request.extensions_mut().insert(RequestId(id.clone()));
+        }
         let mut response = async {
             let answer = self.admit(request, connection).await;
             tracing::debug!(status = answer.status().as_u16(), "answered");
             answer
         }
-        .instrument(span)
+        .instrument(request_id::span(&id))
         .await;
         response.headers_mut().insert(request_id::HEADER, id);
         response
