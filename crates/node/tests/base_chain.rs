@@ -119,6 +119,8 @@ fn by_history(node: &Node) -> u128 {
 
 /// Sends a transfer that offers this, and waits until it is in a block.
 fn is_included(node: &Node, max_fee_per_gas: u128) {
+    // With less it would wait, and this test for it.
+    assert!(max_fee_per_gas >= quantity(&ask(node, "eth_gasPrice", json!([]))));
     let alice = &node.accounts()[0];
     let nonce = nonce(node, MARKET, alice.address());
     let fields =
