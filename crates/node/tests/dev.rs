@@ -3,7 +3,7 @@
 mod common;
 
 use alloy_primitives::{Address, U256};
-use common::{COUNTER, MARKET, call, error, included, nonce, path, result, send, start};
+use common::{COUNTER, MARKET, call, counter, error, included, nonce, path, result, send, start};
 use node::Node;
 use serde_json::{Value, json};
 
@@ -81,6 +81,28 @@ fn an_impersonated_account_sends_as_long_as_it_is_one() {
     ask(&node, "anvil_autoImpersonateAccount", json!([true]));
     let hash = ask(&node, "eth_sendTransaction", request.clone());
     assert!(included(&node, MARKET, &hash).success);
+}
+
+#[test]
+fn a_contract_sends_while_it_is_impersonated() {
+    let node = developing();
+    let contract = counter(&node, MARKET);
+    ask(&node, "anvil_setBalance", json!([contract, "0xde0b6b3a7640000"]));
+    let request = json!([{ "from": contract, "to": STRANGER, "value": "0x5" }]);
+    let refused = call(node.address(), &path(MARKET), "eth_sendTransaction", request.clone());
+    assert!(error(&refused, -32_000).starts_with("unknown account"));
+    ask(&node, "anvil_impersonateAccount", json!([contract]));
+    // A contract begins with the nonce 1.
+    assert_eq!(nonce(&node, MARKET, contract), 1);
+    let hash = ask(&node, "eth_sendTransaction", request);
+    assert!(included(&node, MARKET, &hash).success);
+    assert_eq!(nonce(&node, MARKET, contract), 2);
+    assert_eq!(ask(&node, "eth_getBalance", json!([STRANGER])), "0x5");
+    // It is as it was, and takes calls.
+    let alice = node.accounts()[0].address();
+    send(&node, MARKET, json!({ "from": alice, "to": contract }));
+    let count = ask(&node, "eth_getStorageAt", json!([contract, "0x0"]));
+    assert_eq!(count, format!("0x{:064x}", 1));
 }
 
 #[test]

@@ -108,7 +108,10 @@ impl Examples {
         }
         let at_shard = method.is_at_shards();
         let place = match (at_shard, method.name_at_root()) {
-            (true, Some(name)) => format!("At `/` it is `{name}`, with the shard's address first."),
+            (true, Some(name)) if method.names_shard_at_root() => {
+                format!("At `/` it is `{name}`, with the shard's address first.")
+            }
+            (true, Some(name)) => format!("At `/` it is `{name}`."),
             (true, None) if method.is_at_root() => "The same at `/`.".to_owned(),
             (true, None) => "At a shard's endpoint only.".to_owned(),
             (false, _) => "At `/` only.".to_owned(),

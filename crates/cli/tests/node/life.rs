@@ -1,5 +1,11 @@
 //! What does a node tell at its start and at its end?
 
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
 use alloy_primitives::Address;
 use serde_json::{Value, json};
 
@@ -92,6 +98,35 @@ fn what_is_chosen_holds() {
         })
     };
     assert!(has("WARN", "replay") && has("INFO", "listens"), "{said}");
+}
+
+#[test]
+fn what_is_called_over_a_websocket_is_logged_with_the_name_of_the_request_that_opened_it() {
+    let node = Running::start(&["--in-memory", "--log-format=json", "--log-level=debug"]);
+    let mut socket = TcpStream::connect(node.address).unwrap();
+    // A guard against hanging, no more.
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"web3_clientVersion"}"#;
+    let head = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+                sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                x-request-id: trace-17\r\n\r\n";
+    // One text, under a mask of zeros.
+    let frame = [&[0x81, 0x80 | call.len() as u8, 0, 0, 0, 0][..], call].concat();
+    socket.write_all(&[head.as_bytes(), &frame].concat()).unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"}") {
+        let mut byte = [0];
+        socket.read_exact(&mut byte).unwrap();
+        answer.extend(byte);
+    }
+    let other = node.result("/", "web3_clientVersion", json!([]));
+    assert!(String::from_utf8_lossy(&answer).contains(other.as_str().unwrap()));
+    node.send("-TERM");
+    let (code, said) = node.end();
+    assert_eq!(code, Some(0), "{said}");
+    let called: Vec<_> = said.lines().filter(|line| line.contains(r#""called""#)).collect();
+    let named = |line: &&&str| line.contains("trace-17") && line.contains("web3_clientVersion");
+    assert_eq!((called.len(), called.iter().filter(named).count()), (2, 1), "{said}");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use jsonrpsee::core::server::{MethodCallback, Methods};
-
 use super::{Counter, histogram::Histogram};
+use crate::rpc::{
+    method::Method,
+    register::{Entry, Table},
+};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +31,8 @@ impl Outcome {
 /// One method's calls.
 #[derive(Debug, Default)]
 pub(crate) struct MethodCalls {
-    /// It tells something later on, over a WebSocket.
-    pub(crate) is_subscription: bool,
+    /// What is called; `None`: an error that says where it is, or nothing.
+    pub(crate) method: Option<&'static Method>,
     ended: [Counter; Outcome::ALL.len()],
     pub(crate) took: Histogram,
 }
@@ -53,18 +55,21 @@ pub(crate) struct CallMetrics {
 const UNKNOWN: &str = "unknown";
 
 impl CallMetrics {
-    pub(crate) fn new(methods: [&Methods; 2]) -> CallMetrics {
-        let all = methods.into_iter().flat_map(|methods| {
-            methods.method_names().map(|name| {
-                let callback = methods.method(name);
-                let is_subscription = matches!(
-                    callback,
-                    Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_))
-                );
-                (name, MethodCalls { is_subscription, ..MethodCalls::default() })
-            })
+    pub(crate) fn new(tables: &[Table; 2]) -> CallMetrics {
+        let all = tables.iter().flatten().map(|(name, entry)| {
+            let method = match entry {
+                Entry::Method(method) => Some(*method),
+                Entry::Signpost(_) => None,
+            };
+            (*name, method)
         });
-        CallMetrics { methods: all.collect(), unknown: MethodCalls::default() }
+        let mut methods: HashMap<_, MethodCalls> = HashMap::new();
+        for (name, method) in all {
+            // A signpost stands for what is at the other endpoint.
+            let calls = methods.entry(name).or_default();
+            calls.method = calls.method.or(method);
+        }
+        CallMetrics { methods, unknown: MethodCalls::default() }
     }
 
     pub(crate) fn of(&self, name: &str) -> Option<&MethodCalls> {
@@ -95,24 +100,21 @@ impl CallMetrics {
 
 #[cfg(test)]
 mod tests {
-    use jsonrpsee::RpcModule;
-
     use super::*;
+    use crate::rpc::register;
 
     #[test]
     fn names_that_strangers_invent_are_counted_as_one() {
-        let mut module = RpcModule::new(());
-        module.register_method("eth_known", |_, _, _| 0).unwrap();
-        let methods: Methods = module.into();
-        let metrics = CallMetrics::new([&methods, &Methods::new()]);
-        assert_eq!(metrics.note("eth_known", Outcome::Ok, Duration::ZERO), "eth_known");
+        let metrics = CallMetrics::new(&[register::root(), register::own()]);
+        let known = "eth_chainId";
+        assert_eq!(metrics.note(known, Outcome::Ok, Duration::ZERO), known);
         for number in 0..1_000 {
             let name = format!("eth_{number}");
             assert_eq!(metrics.note(&name, Outcome::Error, Duration::ZERO), UNKNOWN);
         }
         let called: Vec<_> = metrics.called();
         assert_eq!(called.len(), 2);
-        assert_eq!((called[0].0, called[0].1.ended(Outcome::Ok)), ("eth_known", 1));
+        assert_eq!((called[0].0, called[0].1.ended(Outcome::Ok)), (known, 1));
         assert_eq!((called[1].0, called[1].1.ended(Outcome::Error)), (UNKNOWN, 1_000));
         assert_eq!(called[1].1.took.count(), 1_000);
     }

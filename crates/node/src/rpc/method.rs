@@ -249,9 +249,16 @@ impl Method {
         matches!(self.place, Place::Shard | Place::ShardWrite).then(|| format!("shard_{rest}"))
     }
 
-    /// Whether it is about one shard, which must be named at `/`.
-    pub(crate) fn name_at_root_is_other(&self) -> bool {
-        matches!(self.place, Place::Shard | Place::ShardWrite)
+    /// Whether it is about one shard, which must be named at `/`. A subscription is known by its own
+    /// name when it ends.
+    pub fn names_shard_at_root(&self) -> bool {
+        let ends = matches!(self.run, Run::Unsubscription);
+        matches!(self.place, Place::Shard | Place::ShardWrite) && !ends
+    }
+
+    /// Whether it is to be called over a WebSocket.
+    pub fn is_of_websockets(&self) -> bool {
+        matches!(self.run, Run::Subscription(_) | Run::Unsubscription)
     }
 
     /// Whether it can be called at a shard's own endpoint.

@@ -118,7 +118,7 @@ pub(crate) async fn call(
     alone: bool,
 ) -> Result<Answer, RpcError> {
     // At `/` the shard's address comes before what the table has.
-    let named = endpoint == Endpoint::Root && method.name_at_root_is_other();
+    let named = endpoint == Endpoint::Root && method.names_shard_at_root();
     args.at_most(method.params.len() + usize::from(named))?;
     let place = method.place;
     let mut call = Call { context: context.clone(), endpoint, place, alone, args };

@@ -2,7 +2,8 @@
 //!
 //! For a WebSocket this stands between the server's parser and the methods; `plain.rs` does the same
 //! for HTTP. Batches are taken apart: their calls run side by side, so that a batch of transactions
-//! waits for one sync of the log and not for one each.
+//! waits for one sync of the log and not for one each. What waits for its turn over a WebSocket, since
+//! answers to what came before are not taken, has not begun: see `answers.rs`.
 
 use std::{future::Future, panic::AssertUnwindSafe, sync::Arc};
 
@@ -10,7 +11,7 @@ use futures_util::{FutureExt, StreamExt, future::Either, stream::FuturesUnordere
 use jsonrpsee::{
     core::{
         middleware::{Batch, BatchEntry, Notification, RpcServiceT},
-        server::{BatchResponseBuilder, MethodResponse, Methods},
+        server::{BatchResponseBuilder, MethodResponse},
     },
     types::{
         ErrorObjectOwned, Id, Request,
@@ -20,26 +21,28 @@ use jsonrpsee::{
     },
 };
 use tower::Layer;
+use tracing::{Instrument, Span};
 
 use super::{
     connection::{Asked, Connection},
     depth,
     refusal::Refusal,
+    request_id::RequestId,
 };
 use crate::{
     context::{Context, Endpoint},
     metrics::calls::{CallMetrics, Outcome},
     rpc::{
         error::{LIMIT, RpcError},
+        eth::subscribe,
+        method::{Method, Run},
+        register::Table,
         unknown,
     },
 };
 
 /// Calls of one batch that run side by side.
 const BATCH_WIDTH: usize = 256;
-
-/// What a call holds beside its arguments.
-const CALL_BYTES: usize = 1 << 10;
 
 #[derive(Clone)]
 pub(super) struct CallsLayer {
@@ -49,8 +52,8 @@ pub(super) struct CallsLayer {
 
 impl CallsLayer {
     /// For these methods.
-    pub(super) fn new(context: &Arc<Context>, methods: [&Methods; 2]) -> CallsLayer {
-        let metrics = context.metrics.calls.get_or_init(|| Arc::new(CallMetrics::new(methods)));
+    pub(super) fn new(context: &Arc<Context>, tables: &[Table; 2]) -> CallsLayer {
+        let metrics = context.metrics.calls.get_or_init(|| Arc::new(CallMetrics::new(tables)));
         CallsLayer { context: context.clone(), metrics: metrics.clone() }
     }
 }
@@ -90,10 +93,13 @@ impl CallsLayer {
             let why = format!("the arguments are nested too deep: at most {most} levels");
             return Err(RpcError::new(LIMIT, why));
         }
-        match self.metrics.of(method) {
-            None => Err(unknown::method(endpoint, method)),
-            Some(method) if method.is_subscription && !websocket => Err(unknown::subscription()),
-            Some(_) => Ok(()),
+        let Some(method) = self.metrics.of(method) else {
+            return Err(unknown::method(endpoint, method));
+        };
+        match method.method {
+            Some(method) if method.is_of_websockets() && !websocket => Err(unknown::subscription()),
+            Some(Method { run: Run::Unsubscription, .. }) => subscribe::check_id(params),
+            _ => Ok(()),
         }
     }
 
@@ -101,7 +107,21 @@ impl CallsLayer {
     fn ask(request: &Request<'_>) -> Option<Asked> {
         let connection = request.extensions.get::<Arc<Connection>>()?;
         let params = request.params.as_ref().map_or(0, |params| params.get().len());
-        connection.is_upgraded().then(|| connection.ask(params + CALL_BYTES))
+        let id = match &request.id {
+            Id::Str(id) => id.len(),
+            Id::Null | Id::Number(_) => 0,
+        };
+        let bytes = params + id + request.method.len();
+        connection.is_upgraded().then(|| connection.ask(bytes))
+    }
+
+    /// Whether what is called may have a large answer. Those that wait for others have none, and many of
+    /// them wait for the same.
+    fn may_be_large(&self, name: &str) -> bool {
+        let method = self.metrics.of(name).and_then(|method| method.method);
+        !method.is_some_and(|method| {
+            matches!(method.run, Run::Waiting(_)) || method.is_of_websockets()
+        })
     }
 
     fn note(&self, response: &MethodResponse) {
@@ -117,7 +137,24 @@ fn is_websocket(request: &Request<'_>) -> bool {
     request.extensions.get::<Arc<Connection>>().is_some_and(|connection| connection.is_upgraded())
 }
 
-impl<S> RpcServiceT for Calls<S>
+/// The call in an entry of a batch counts as any other, and the first one for what else is in it.
+fn ask_of_batch(entry: &BatchEntry<'_>) -> Option<Asked> {
+    match entry {
+        BatchEntry::Call(request) => CallsLayer::ask(request),
+        BatchEntry::Notification(_) => None,
+    }
+}
+
+/// An answer that will be sent counts from here on. That to a subscription was sent already.
+fn answered(asked: Option<&Asked>, response: &MethodResponse) {
+    if let Some(asked) = asked
+        && (response.is_method_call() || response.is_batch())
+    {
+        asked.answered(response.as_json().get().len());
+    }
+}
+
+impl<S> Calls<S>
 where
     S: RpcServiceT<
             MethodResponse = MethodResponse,
@@ -128,17 +165,14 @@ where
         + Sync
         + 'static,
 {
-    type MethodResponse = MethodResponse;
-    type NotificationResponse = MethodResponse;
-    type BatchResponse = MethodResponse;
-
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+    /// One call.
+    fn answer(&self, request: Request<'_>) -> impl Future<Output = MethodResponse> + Send {
         let layer = self.layer.clone();
-        let asked = CallsLayer::ask(&request);
         let begun = layer.context.queries.now();
         let id = request.id.clone();
         let method = request.method.clone();
         let endpoint = request.extensions.get().copied().unwrap_or(Endpoint::Root);
+        let span = request.extensions.get().map_or_else(Span::none, RequestId::span);
         let params = request.params.as_ref().map_or("", |params| params.get());
         let answer = match layer.check(endpoint, is_websocket(&request), &method, params) {
             Ok(()) => Either::Left(self.inner.call(request)),
@@ -164,51 +198,96 @@ where
             let name = layer.metrics.note(&method, outcome, took);
             let code = response.as_error_code();
             tracing::debug!(method = name, code, micros = took.as_micros() as u64, "called");
-            drop(asked);
+            response
+        }
+        .instrument(span)
+    }
+
+    /// A batch.
+    async fn answers(&self, batch: Batch<'_>) -> MethodResponse {
+        let most = self.layer.context.limits().answer_bytes as usize;
+        let too_large = || {
+            self.layer.refused(Refusal::AnswerBytes);
+            MethodResponse::error(Id::Null, reject_too_big_batch_response(most))
+        };
+        let mut notified = false;
+        let mut under_way = Vec::with_capacity(batch.len());
+        for entry in batch {
+            under_way.push(match entry {
+                Ok(BatchEntry::Call(request)) => Either::Left(self.answer(request)),
+                Ok(BatchEntry::Notification(notification)) => {
+                    notified = true;
+                    self.notification(notification).await;
+                    continue;
+                }
+                Err(wrong) => {
+                    let (error, id) = wrong.into_parts();
+                    Either::Right(std::future::ready(MethodResponse::error(id, error)))
+                }
+            });
+        }
+        let length = |answer: &MethodResponse| answer.as_json().get().len();
+        let Some(answers) = gather(under_way, most, length).await else {
+            return too_large();
+        };
+        let mut whole = BatchResponseBuilder::new_with_limit(most);
+        for answer in answers {
+            if whole.append(answer).is_err() {
+                return too_large();
+            }
+        }
+        if whole.is_empty() && notified {
+            MethodResponse::notification()
+        } else {
+            // Of an empty batch it makes an error, as the specification has it.
+            MethodResponse::from_batch(whole.finish())
+        }
+    }
+}
+
+impl<S> RpcServiceT for Calls<S>
+where
+    S: RpcServiceT<
+            MethodResponse = MethodResponse,
+            BatchResponse = MethodResponse,
+            NotificationResponse = MethodResponse,
+        > + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    type MethodResponse = MethodResponse;
+    type NotificationResponse = MethodResponse;
+    type BatchResponse = MethodResponse;
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let calls = self.clone();
+        let asked = CallsLayer::ask(&request);
+        async move {
+            let large = calls.layer.may_be_large(&request.method);
+            let turn = match &asked {
+                Some(asked) if large => Some(asked.turn().await),
+                _ => None,
+            };
+            let response = calls.answer(request).await;
+            answered(asked.as_ref(), &response);
+            drop(turn);
             response
         }
     }
 
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let calls = self.clone();
+        let asked: Vec<Asked> = batch.iter().flatten().filter_map(ask_of_batch).collect();
         async move {
-            let most = calls.layer.context.limits().answer_bytes as usize;
-            let too_large = |calls: &Calls<S>| {
-                calls.layer.refused(Refusal::AnswerBytes);
-                MethodResponse::error(Id::Null, reject_too_big_batch_response(most))
+            let turn = match asked.first() {
+                Some(asked) => Some(asked.turn().await),
+                None => None,
             };
-            let mut notified = false;
-            let mut under_way = Vec::with_capacity(batch.len());
-            for entry in batch {
-                under_way.push(match entry {
-                    Ok(BatchEntry::Call(request)) => Either::Left(calls.call(request)),
-                    Ok(BatchEntry::Notification(notification)) => {
-                        notified = true;
-                        calls.notification(notification).await;
-                        continue;
-                    }
-                    Err(wrong) => {
-                        let (error, id) = wrong.into_parts();
-                        Either::Right(std::future::ready(MethodResponse::error(id, error)))
-                    }
-                });
-            }
-            let length = |answer: &MethodResponse| answer.as_json().get().len();
-            let Some(answers) = gather(under_way, most, length).await else {
-                return too_large(&calls);
-            };
-            let mut whole = BatchResponseBuilder::new_with_limit(most);
-            for answer in answers {
-                if whole.append(answer).is_err() {
-                    return too_large(&calls);
-                }
-            }
-            if whole.is_empty() && notified {
-                MethodResponse::notification()
-            } else {
-                // Of an empty batch it makes an error, as the specification has it.
-                MethodResponse::from_batch(whole.finish())
-            }
+            let response = calls.answers(batch).await;
+            answered(asked.first(), &response);
+            drop(turn);
+            response
         }
     }
 

@@ -17,8 +17,16 @@ use hyper_util::rt::TokioIo;
 use jsonrpsee::server::StopHandle;
 use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
 
-use super::{refusal::Refusal, services::Services, timed::Timed};
+use super::{
+    answers::{Answers, Turn},
+    refusal::Refusal,
+    services::Services,
+    timed::Timed,
+};
 use crate::metrics::Held;
+
+/// What a call holds beside its text.
+const CALL_BYTES: usize = 1 << 10;
 
 /// No request is under way.
 pub(super) const WAITING: u8 = 0;
@@ -43,6 +51,10 @@ pub(crate) struct Connection {
     asked: AtomicUsize,
     /// So many bytes may be under way before nothing more is read.
     asked_max: usize,
+    /// Bytes that were read from a WebSocket and that no call has on its account.
+    read: AtomicUsize,
+    /// Of a WebSocket.
+    answers: Answers,
     /// The task that would like to read on.
     reader: AtomicWaker,
     services: Arc<Services>,
@@ -67,6 +79,8 @@ impl Connection {
             asked: AtomicUsize::new(0),
             // One of the largest is under way, and another one may be on its way.
             asked_max: limits.body_bytes as usize,
+            read: AtomicUsize::new(0),
+            answers: Answers::new(limits.body_bytes as usize),
             reader: AtomicWaker::new(),
             services: services.clone(),
             stop,
@@ -111,11 +125,27 @@ impl Connection {
         }
     }
 
-    /// A call of so many bytes is under way until the answer is dropped.
+    /// A call is under way until the answer is dropped. It holds so many bytes for sure, and whatever came
+    /// with it: blanks, notifications and nonsense in its batch, of which nobody says how long they are.
     pub(super) fn ask(self: &Arc<Connection>, bytes: usize) -> Asked {
+        let bytes = bytes.max(self.read.swap(0, SeqCst)) + CALL_BYTES;
         self.asked.fetch_add(bytes, SeqCst);
         let counted = self.services.context().metrics.websocket_calls.hold();
         Asked { connection: self.clone(), bytes, _counted: counted }
+    }
+
+    /// The other side has sent so many bytes.
+    pub(super) fn note_read(&self, bytes: usize) {
+        if self.is_upgraded() {
+            self.read.fetch_add(bytes, SeqCst);
+        }
+    }
+
+    /// The other side has taken so many bytes, or the system for it.
+    pub(super) fn note_sent(&self, bytes: usize) {
+        if self.is_upgraded() {
+            self.answers.sent(bytes);
+        }
     }
 
     /// Whether nothing may be read now. If so, the task is woken when that changes.
@@ -139,6 +169,18 @@ pub(super) struct Asked {
     connection: Arc<Connection>,
     bytes: usize,
     _counted: Held,
+}
+
+impl Asked {
+    /// Waits until there is room for the answer.
+    pub(super) async fn turn(&self) -> Turn<'_> {
+        self.connection.answers.turn().await
+    }
+
+    /// The answer is there, and will be sent.
+    pub(super) fn answered(&self, bytes: usize) {
+        self.connection.answers.answered(bytes);
+    }
 }
 
 impl Drop for Asked {

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 mod admin;
+mod answers;
 mod asked;
 mod body;
 pub(crate) mod calls;

@@ -6,11 +6,28 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tracing::Span;
 
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What a proxy or a client calls a request is taken if it is no longer than this.
 const LENGTH_MAX: usize = 64;
+
+/// A request's name, kept with a WebSocket: all that is called over it was asked for by that request.
+#[derive(Clone, Debug)]
+pub(super) struct RequestId(pub(super) HeaderValue);
+
+impl RequestId {
+    pub(super) fn span(&self) -> Span {
+        span(&self.0)
+    }
+}
+
+/// What is logged inside of it says which request it belongs to.
+pub(super) fn span(id: &HeaderValue) -> Span {
+    // Only letters, digits and a few marks.
+    tracing::debug_span!("request", id = id.to_str().unwrap_or_default())
+}
 
 /// Gives each request a name.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ use super::{
     path::Path,
     plain::{Plain, Said},
     refusal::Refusal,
-    request_id::{self, RequestIds},
+    request_id::{self, RequestId, RequestIds},
 };
 use crate::{
     context::{Context, Endpoint},
@@ -42,8 +42,9 @@ use crate::{
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Messages that wait for one WebSocket that does not read. They may be large: there are few.
-const MESSAGES_MAX: u32 = 64;
+/// Messages that wait for one WebSocket that does not read. They may be large: there are few. What
+/// answers hold that wait here and before is in `answers.rs`.
+const MESSAGES_MAX: u32 = 16;
 
 /// The methods of an endpoint.
 struct Methods {
@@ -84,7 +85,7 @@ impl Services {
         let tables = [register::root(), register::own()];
         let [root, own]: [server::Methods; 2] =
             tables.each_ref().map(|table| register::module(context, table).into());
-        let layer = CallsLayer::new(context, [&root, &own]);
+        let layer = CallsLayer::new(context, &tables);
         let methods = |all, table| Methods { all, plain: Plain { calls: layer.clone(), table } };
         let [root_table, own_table] = tables;
         let (root, own) = (methods(root, root_table), methods(own, own_table));
@@ -107,7 +108,7 @@ impl Services {
     /// Answers a request, whatever it is.
     pub(crate) async fn answer<B>(
         &self,
-        request: Request<B>,
+        mut request: Request<B>,
         connection: Option<&Arc<Connection>>,
     ) -> Response<HttpBody>
     where
@@ -116,14 +117,15 @@ impl Services {
     {
         let _counted = self.context.metrics.requests.hold();
         let id = self.ids.of(request.headers());
-        // Only letters, digits and a few marks: see `request_id.rs`.
-        let span = tracing::debug_span!("request", id = id.to_str().unwrap_or_default());
+        if ws::is_upgrade_request(&request) {
+            request.extensions_mut().insert(RequestId(id.clone()));
+        }
         let mut response = async {
             let answer = self.admit(request, connection).await;
             tracing::debug!(status = answer.status().as_u16(), "answered");
             answer
         }
-        .instrument(span)
+        .instrument(request_id::span(&id))
         .await;
         response.headers_mut().insert(request_id::HEADER, id);
         response

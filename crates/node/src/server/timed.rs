@@ -12,7 +12,7 @@
 //!    called.
 //! 3. Whatever the state: what we write must be taken within `idle_timeout`, or at least a part of it.
 //! 4. From a WebSocket nothing is read while its answers are not taken, or while what it has asked
-//!    for holds too much memory.
+//!    for holds too much memory. What answers hold: see `answers.rs`.
 //!
 //! hyper has a time-out for heads, but it also runs while a connection that is kept alive is idle:
 //! the two could not be told apart.
@@ -103,7 +103,8 @@ impl Timed {
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
+        if let Poll::Ready(taken) = &written {
+            self.connection.note_sent(*taken.as_ref().unwrap_or(&0));
             self.deadline = Instant::now() + self.idle_timeout;
             if std::mem::take(&mut self.stalled) {
                 self.connection.wake_reader();
@@ -131,6 +132,7 @@ impl AsyncRead for Timed {
         let before = buffer.filled().len();
         match Pin::new(&mut this.socket).poll_read(cx, buffer) {
             Poll::Ready(Ok(())) => {
+                this.connection.note_read(buffer.filled().len() - before);
                 if buffer.filled().len() > before && this.connection.phase() == WAITING {
                     this.connection.set_phase(HEAD);
                     this.deadline = Instant::now() + this.header_timeout;

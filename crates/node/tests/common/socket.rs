@@ -89,7 +89,17 @@ impl Socket {
         }
     }
 
+    /// The next message, as it was written.
+    pub fn next_text(&mut self) -> Vec<u8> {
+        self.text_or_close().unwrap_or_else(|(code, why)| panic!("closed, {code}: {why}"))
+    }
+
     fn next_or_close(&mut self) -> Result<Value, (u16, String)> {
+        let text = self.text_or_close()?;
+        Ok(serde_json::from_slice(&text).expect("JSON"))
+    }
+
+    fn text_or_close(&mut self) -> Result<Vec<u8>, (u16, String)> {
         let mut text = Vec::new();
         loop {
             let (head, payload) = self.part();
@@ -103,7 +113,7 @@ impl Socket {
                 opcode => panic!("opcode {opcode}: {payload:?}"),
             }
             if head & 0x80 != 0 && head & 0x0f < 0x8 {
-                return Ok(serde_json::from_slice(&text).expect("JSON"));
+                return Ok(text);
             }
         }
     }

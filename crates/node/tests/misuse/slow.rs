@@ -5,10 +5,13 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
+use alloy_primitives::Address;
+use node::Node;
+use serde_json::{Value, json};
+use shard::config::GenesisAccount;
 
 use super::{
-    common::{client::Client, socket::Socket, start},
+    common::{MARKET, bare, client::Client, path, socket::Socket, start},
     goes_on, metric,
 };
 
@@ -100,4 +103,63 @@ fn a_websocket_that_reads_no_answers_is_not_read_from_and_then_closed() {
     assert!(taken < 100 << 20, "{taken} bytes");
     while metric(&node, "shiftwork_http_connections") != Some(0.0) {}
     goes_on(&node);
+}
+
+/// A contract whose code is long. That is asked for in a few bytes.
+const LONG: Address = Address::repeat_byte(0x10);
+/// Bytes of an answer with it.
+const ANSWER: usize = 2 * 25_000;
+/// So many calls are asked for.
+const CALLS: usize = 1_000;
+
+fn start_with_long_code() -> Node {
+    start(|settings| {
+        let code = vec![0x5b; ANSWER / 2].into();
+        let contract = GenesisAccount { code, ..GenesisAccount::default() };
+        settings.shards.genesis.accounts.insert(LONG, contract);
+    })
+}
+
+/// How many calls of `eth_getCode` were made.
+fn made(node: &Node) -> usize {
+    let name = r#"shiftwork_rpc_requests_total{method="eth_getCode",outcome="ok"}"#;
+    metric(node, name).unwrap_or_default() as usize
+}
+
+/// All is asked for before anything is read; then others ask; then everything is read.
+fn ask_and_read_later(requests: &[Value], per_request: usize) {
+    let node = start_with_long_code();
+    let mut socket = Socket::open(node.address(), &path(MARKET));
+    for request in requests {
+        socket.send(&request.to_string());
+    }
+    // Others are answered, and their calls wait in the same line as those before.
+    let mut other = Socket::open(node.address(), &path(MARKET));
+    let others = 200;
+    for _ in 0..others {
+        assert_eq!(other.result("eth_getCode", json!([LONG])).as_str().unwrap().len(), ANSWER + 2);
+    }
+    goes_on(&node);
+    // What may wait, what eight are making, and what is in the buffers of two sockets.
+    let most = (5 << 20) + 8 * per_request * ANSWER + (10 << 20);
+    let held = (made(&node) - others) * ANSWER;
+    assert!(held < most, "{held} bytes of {}", requests.len() * per_request * ANSWER);
+    for _ in requests {
+        let answer = socket.next_text();
+        assert!(answer.len() > per_request * ANSWER, "{}", String::from_utf8_lossy(&answer));
+    }
+    assert!(!socket.has_more());
+    assert_eq!(made(&node) - others, requests.len() * per_request);
+}
+
+#[test]
+fn answers_that_are_not_read_are_not_made_until_they_are() {
+    let requests: Vec<_> = (0..CALLS).map(|id| bare(id, "eth_getCode", json!([LONG]))).collect();
+    ask_and_read_later(&requests, 1);
+}
+
+#[test]
+fn answers_to_batches_that_are_not_read_are_not_made_until_they_are() {
+    let batch: Value = (0..10).map(|id| bare(id, "eth_getCode", json!([LONG]))).collect();
+    ask_and_read_later(&vec![batch; CALLS / 10], 10);
 }

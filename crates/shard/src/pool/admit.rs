@@ -91,7 +91,8 @@ impl Terms {
         if priority_fee > fee {
             return Err(Refusal::PriorityFeeAboveMaxFee { priority_fee, fee });
         }
-        if account.is_contract {
+        // Nobody has a contract's key. Who is believed without a signature may speak for one, too.
+        if account.is_contract && transaction.is_signed() {
             return Err(Refusal::SenderHasCode { sender: transaction.sender() });
         }
         self.check_nonce(transaction.nonce(), account.nonce)

@@ -67,7 +67,7 @@ pub enum Refusal {
         priority_fee: u128,
         fee: u128,
     },
-    /// EIP-3607.
+    /// EIP-3607: it is signed, and its sender is a contract.
     SenderHasCode {
         sender: Address,
     },

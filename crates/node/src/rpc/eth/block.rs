@@ -5,7 +5,7 @@ use alloy_primitives::{B256, U64};
 use alloy_rpc_types_eth::Index;
 use shard::Shard;
 
-use super::{block_id, convert};
+use super::{block_id, convert, fees};
 use crate::rpc::{
     error::RpcError,
     method::{Answer, Call, Kind, Method, Param, answer},
@@ -21,7 +21,8 @@ pub(crate) const METHODS: &[Method] = &[
         "eth_getBlockByNumber",
         &[NUMBER, FULL],
         |call| whole(call, numbered),
-        "A block by its number or name, with transactions or their hashes; null if there is none.",
+        "A block by its number or name, with transactions or their hashes; null if there is none. As \
+         `latest` and `pending` it tells the base fee of the next block.",
     ),
     Method::on_worker(
         "eth_getBlockByHash",
@@ -90,7 +91,16 @@ fn whole(call: &mut Call, named: Named) -> Result<Answer, RpcError> {
     let full = call.args.optional("full")?.unwrap_or(false);
     call.args.end()?;
     let block = block_id::block(&shard, id)?;
-    answer(&block.map(|block| convert::block(&block, full)))
+    answer(&block.map(|block| {
+        let mut block = convert::block(&block, full);
+        if let BlockId::Number(name) = id
+            && let Some(ahead) = fees::ahead(&call.context, name)
+        {
+            let base_fee = &mut block.header.inner.base_fee_per_gas;
+            *base_fee = base_fee.map(|_| ahead);
+        }
+        block
+    }))
 }
 
 fn receipts(call: &mut Call) -> Result<Answer, RpcError> {

@@ -45,7 +45,8 @@ pub(crate) const METHODS: &[Method] = &[
             Param::optional("rewardPercentiles", Kind::List),
         ],
         history,
-        "Base fees, how full blocks were, and what was paid on top, by percentiles of gas.",
+        "Base fees, how full blocks were, and what was paid on top, by percentiles of gas. As \
+         `latest` or `pending` the newest block tells the base fee of the next one.",
     ),
 ];
 
@@ -66,6 +67,19 @@ impl Fees {
         let priority = if crowded { rewards(&shard.tip(), &[PERCENTILE])[0] } else { 0 };
         Fees { base: context.shards.environment().base_fee.into(), priority }
     }
+}
+
+/// The base fee that whoever asks for a block by this name is told: that of the next block; `None`: the
+/// block's own.
+///
+/// Wallets offer twice the base fee of the newest block, since it moves by an eighth at most from one
+/// block to the next. Ours follows a base chain: a shard that nobody has used for a day, or ever, has a
+/// newest block with a base fee that says nothing about today. What is offered by that would wait and
+/// nobody would know for what. Those who want the block as it is ask by its number or hash.
+pub(crate) fn ahead(context: &Context, name: BlockNumberOrTag) -> Option<u64> {
+    let is_newest = matches!(name, BlockNumberOrTag::Latest | BlockNumberOrTag::Pending);
+    let counts = is_newest && !context.shards.rules().no_fee;
+    counts.then(|| context.shards.environment().base_fee)
 }
 
 fn gas_price(call: &mut Call) -> Result<Answer, RpcError> {
@@ -116,6 +130,7 @@ fn history(call: &mut Call) -> Result<Answer, RpcError> {
     check(percentiles.as_deref().unwrap_or_default())?;
     let (tip, most) =
         (shard.tip().number(), if percentiles.is_some() { BLOCKS_MAX } else { HEADERS_MAX });
+    let ahead = ahead(&call.context, newest);
     let newest = block_id::number_of(newest, || tip);
     if newest > tip {
         return Err(RpcError::server(format!(
@@ -136,6 +151,10 @@ fn history(call: &mut Call) -> Result<Answer, RpcError> {
         } else {
             add(&mut history, &shard.header(number)?.ok_or_else(gone)?.1);
         }
+    }
+    // Some wallets go by this one, and not by the next one that is here, too.
+    if let (Some(ahead), Some(base)) = (ahead, history.base_fee_per_gas.last_mut()) {
+        *base = ahead.into();
     }
     let environment = call.context.shards.environment();
     let (base, blob) = after(&shard, newest, tip, &environment)?;

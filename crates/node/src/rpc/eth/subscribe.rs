@@ -8,7 +8,9 @@ use std::{num::NonZeroUsize, sync::Arc};
 
 use alloy_primitives::Address;
 use alloy_rpc_types_eth::{Filter, Log, pubsub::SubscriptionKind};
-use jsonrpsee::{PendingSubscriptionSink, SubscriptionSink, core::SubscriptionError};
+use jsonrpsee::{
+    PendingSubscriptionSink, SubscriptionSink, core::SubscriptionError, types::Params,
+};
 use serde::Serialize;
 use shard::events::{AcceptedEvent, BlockEvent, Ended, Interest, LogFilter, Subscription};
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,6 +19,7 @@ use super::{convert, logs};
 use crate::{
     context::Endpoint,
     rpc::{
+        args::Args,
         error::{LIMIT, RpcError},
         method::{Answer, Call, Kind, Method, Param, Run, answer},
     },
@@ -34,11 +37,26 @@ pub(crate) const METHODS: &[Method] = &[
     ),
     Method::of(
         "eth_unsubscribe",
-        &[Param::required("subscription", Kind::Quantity)],
+        &[Param::required("subscription", Kind::Text)],
         Run::Unsubscription,
         "Ends a subscription; whether there was one. Over WebSocket.",
     ),
 ];
+
+/// Ours are much shorter: see `rpc/id.rs`.
+const ID_BYTES_MAX: usize = 128;
+
+/// Whether these arguments name a subscription that may be or not. The server of WebSockets, which ends
+/// them, takes whatever is something else for one that is not, and writes all of it into the log.
+pub(crate) fn check_id(params: &str) -> Result<(), RpcError> {
+    let mut args = Args::new(&Params::new((!params.is_empty()).then_some(params)))?;
+    let id: String = args.required("subscription")?;
+    if id.len() > ID_BYTES_MAX {
+        let why = format!("invalid argument 0 (subscription): it has {} bytes", id.len());
+        return Err(RpcError::invalid(why));
+    }
+    args.end()
+}
 
 /// A subscription that was made.
 pub(crate) struct Feed {

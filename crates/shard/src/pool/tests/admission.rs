@@ -1,7 +1,8 @@
 //! Is exactly that refused which could never be executed?
 
-use alloy_consensus::{TxEip2930, TxEip7702, TxLegacy};
+use alloy_consensus::{SignableTransaction, TxEip2930, TxEip7702, TxEnvelope, TxLegacy};
 use alloy_eips::{
+    eip2718::Encodable2718,
     eip2930::{AccessList, AccessListItem},
     eip7702::Authorization,
 };
@@ -239,12 +240,28 @@ fn a_priority_fee_above_the_whole_fee_is_refused() {
     assert_eq!(check(unsigned(alice(), fields)), Err(refused));
 }
 
-#[test]
-fn a_contract_can_not_send() {
-    let mut pool = pool(limits());
+/// As if the sender had signed it: who has, was found out before it comes to the pool.
+fn signed(fields: TxEip1559, sender: Address) -> SharedTransaction {
+    let signed = fields.into_signed(Signature::test_signature());
+    let envelope = TxEnvelope::from(signed);
+    let encoded = envelope.encoded_2718().into();
+    Arc::new(Transaction::from_parts(envelope, encoded, sender, true))
+}
+
+fn from_contract(transaction: SharedTransaction) -> Result<(), Refusal> {
     let contract = SenderAccount { is_contract: true, ..account(0) };
-    let refused = pool.insert(transfer(alice(), 0, 20), &contract, Duration::ZERO);
+    pool(limits()).insert(transaction, &contract, Duration::ZERO).map(drop)
+}
+
+#[test]
+fn what_is_signed_for_a_contract_is_refused() {
+    let refused = from_contract(signed(fields(0, 20), alice()));
     assert_eq!(refused, Err(Refusal::SenderHasCode { sender: alice() }));
+}
+
+#[test]
+fn where_no_signature_is_asked_for_a_contract_sends_as_anybody_does() {
+    assert_eq!(from_contract(transfer(alice(), 0, 20)), Ok(()));
 }
 
 #[test]
