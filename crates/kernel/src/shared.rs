@@ -147,7 +147,7 @@ impl Shared {
 
     /// Whether this thread is in a turn of ours, be it that a simulation runs inside of it.
     pub(crate) fn on_worker(&self) -> bool {
-        worker::is_inside(self)
+        worker::is_inside(ptr::from_ref(self).addr())
     }
 
     pub(crate) fn is_simulated(&self) -> bool {

@@ -164,8 +164,8 @@ impl Shared {
         }
     }
 
-    /// Whether this thread may not wait for a job: no worker of the same runtime may, and in a
-    /// simulation nobody.
+    /// Whether this thread may not wait for a job: no worker of the same runtime may, also while a
+    /// simulation runs inside of its turn, and in a simulation nobody.
     pub(crate) fn would_block(&self) -> bool {
         self.settings.simulated || self.runtime.is_current()
     }

@@ -53,10 +53,26 @@ pub enum WorkerState {
 pub struct RuntimeId(usize);
 
 impl RuntimeId {
-    /// Whether this thread is a worker of that runtime, as [`Handle::current_worker`] says it.
-    #[inline]
+    /// Whether this thread is in a turn of that runtime, be it that a simulation runs inside of it.
+    /// Whoever waits there for another turn may wait for the very worker that it holds.
+    ///
+    /// ```
+    /// use kernel::Runtime;
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let id = runtime.id();
+    /// assert!(!id.is_current());
+    /// let mut inside = runtime.compute(move |_| {
+    ///     let mut simulation = Runtime::builder().workers(1).simulate(7).unwrap();
+    ///     let mut nested = simulation.compute(move |_| id.is_current()).unwrap();
+    ///     simulation.run();
+    ///     (id.is_current(), nested.join().unwrap())
+    /// })?;
+    /// assert_eq!(inside.join()?, (true, true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_current(self) -> bool {
-        worker::is_current(self.0)
+        worker::is_inside(self.0)
     }
 }
 
