@@ -76,7 +76,7 @@ pub struct Timings {
     pub started: Option<Duration>,
     /// When it ended.
     pub ended: Option<Duration>,
-    /// How long its turns have taken so far.
+    /// How long its turns have taken so far, without what others took that ran inside of them.
     pub execution: Duration,
 }
 
@@ -237,14 +237,16 @@ impl Moments {
         Moments { submitted, started: AtomicU64::new(0), ended: AtomicU64::new(0) }
     }
 
-    pub(crate) fn read(&self) -> Timings {
+    /// If others ran `inside` of its turn for so long.
+    pub(crate) fn read(&self, inside: u64) -> Timings {
         let (started, ended) = (at(&self.started), at(&self.ended));
+        let turn = ended.zip(started).map_or(Duration::ZERO, |(e, s)| e.saturating_sub(s));
         Timings {
             created: Duration::from_nanos(self.submitted),
             ready: Some(Duration::from_nanos(self.submitted.max(1))),
             started,
             ended,
-            execution: ended.zip(started).map_or(Duration::ZERO, |(e, s)| e.saturating_sub(s)),
+            execution: turn.saturating_sub(Duration::from_nanos(inside)),
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
+    /// The jobs in whose turns others run, which have their seats meanwhile.
+    pub(crate) outer: Mutex<Vec<JobId>>,
     pub(crate) room: Room,
     pub(crate) classes: Classes,
     pub(crate) events: Arc<Hub>,
@@ -83,6 +85,7 @@ impl Shared {
             runtime: handle.id(),
             workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
+            outer: Mutex::default(),
             classes: Classes::new(),
             events: Arc::default(),
             registry: Mutex::new(Registry::default()),
@@ -97,7 +100,8 @@ impl Shared {
         &self.seats[worker.get()]
     }
 
-    /// The job that runs on a worker, and since when if that is known.
+    /// The job that runs on a worker, the innermost if others run inside of its turn, and since when
+    /// if that is known.
     pub(crate) fn running(&self, worker: WorkerId) -> Option<(JobId, Option<Duration>)> {
         let seat = self.seat(worker);
         let job = match seat.job.get() {
@@ -110,12 +114,20 @@ impl Shared {
     /// Whether this job runs now.
     pub(crate) fn runs(&self, id: JobId) -> bool {
         self.seats.iter().any(|seat| seat.job.get() == id.to_raw())
+            || self.outer.lock().contains(&id)
     }
 
-    /// The jobs that run now.
+    /// The jobs that run now, also those in whose turns others run.
     pub(crate) fn all_running(&self) -> Vec<JobId> {
         let workers = self.seats.len() - 1;
-        (0..workers).filter_map(|at| Some(self.running(WorkerId::new(at))?.0)).collect()
+        let mut all = self.outer.lock().clone();
+        for job in (0..workers).filter_map(|at| Some(self.running(WorkerId::new(at))?.0)) {
+            // It may have got its seat back since.
+            if !all.contains(&job) {
+                all.push(job);
+            }
+        }
+        all
     }
 
     /// Takes `wanted` places for jobs. Returns a number for their batch.
