@@ -167,7 +167,7 @@ impl Core {
             ticket,
             words,
             blocks: Blocks::new(&layout.ends),
-            ladder: by_levels.then(|| layout.levels().ladder()).flatten(),
+            ladder: by_levels.then(|| layout.levels().ladder(times.submitted())).flatten(),
             layout,
             cells,
             some_resumable,

@@ -70,7 +70,8 @@ pub(crate) struct Stamps {
 pub struct Timings {
     /// When it was submitted.
     pub created: Duration,
-    /// When the last of its predecessors had ended.
+    /// When the last of its predecessors had ended; in a batch that runs
+    /// [by levels](crate::Batch::by_levels), when its level began.
     pub ready: Option<Duration>,
     /// When it started.
     pub started: Option<Duration>,
@@ -109,6 +110,10 @@ impl Times {
             submitted,
             stamps,
         }
+    }
+
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted
     }
 
     /// How many jobs one that has stamps stands for: those up to the next one, or to the end.
