@@ -141,6 +141,10 @@ impl Shared {
         }
     }
 
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.refusing.load(Relaxed)
+    }
+
     pub(crate) fn refuse(&self) {
         self.refusing.store(true, Relaxed);
     }

@@ -332,6 +332,23 @@ impl Handle {
         self.shared.accepts().is_err()
     }
 
+    /// Whether the runtime is being shut down, or has been: work is taken only from turns that are still
+    /// to finish, and no pause is honoured.
+    ///
+    /// ```
+    /// use kernel::Runtime;
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let handle = runtime.handle();
+    /// assert!(!handle.is_shutting_down());
+    /// runtime.shutdown();
+    /// assert!(handle.is_shutting_down());
+    /// # Ok::<(), kernel::BuildError>(())
+    /// ```
+    pub fn is_shutting_down(&self) -> bool {
+        self.shared.is_refusing()
+    }
+
     /// Whether the runtime has stopped: nothing gets a turn any more.
     pub fn is_closed(&self) -> bool {
         self.shared.idle.is_closed()
