@@ -28,6 +28,10 @@ use crate::{
 pub const EVENTS_MAX: usize = 65_536;
 
 /// Something that happened in a pool.
+///
+/// What is told of a job is told just before it ends: whoever has waited for the job finds its event
+/// there, and whoever has read the event may find for a moment that there is no result yet. To have it,
+/// wait for the job.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
