@@ -75,7 +75,8 @@ pub struct Timings {
     pub ready: Option<Duration>,
     /// When it started.
     pub started: Option<Duration>,
-    /// When it ended.
+    /// When the last of its turns ended. `None` also of a job that was not run, or was cancelled between
+    /// its turns.
     pub ended: Option<Duration>,
     /// How long its turns have taken so far, without what others took that ran inside of them.
     pub execution: Duration,
