@@ -20,7 +20,7 @@ use crate::{
     id::JobId,
     sync::{
         Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -86,8 +86,8 @@ pub(crate) struct Hub {
     /// How many listen: looked at for each job.
     listeners: AtomicUsize,
     queues: Mutex<Queues>,
-    /// Workers that tell when they leave, and have not.
-    workers: AtomicUsize,
+    /// Nothing more is said of workers.
+    deserted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -145,11 +145,6 @@ impl Hub {
         Events { queue }
     }
 
-    /// So many workers will tell when they leave.
-    pub(crate) fn expect_workers(&self, workers: usize) {
-        self.workers.store(workers, Relaxed);
-    }
-
     /// A worker is shut down, which the caller tells after this.
     pub(crate) fn worker_shut_down(&self, worker: WorkerId) {
         self.queues.lock().shut_down.push(worker);
@@ -167,14 +162,15 @@ impl Hub {
         if !queues.shut_down.contains(&worker) {
             self.each_of(queues, |state| state.add(&event));
         }
-        if !matches!(change, WorkerChange::Ready | WorkerChange::Paused) {
-            self.workers.fetch_sub(1, Relaxed);
-        }
     }
 
-    /// Whether no worker is left that tells of its leaving.
+    /// The last worker has ended.
+    pub(crate) fn desert(&self) {
+        self.deserted.store(true, Relaxed);
+    }
+
     pub(crate) fn is_deserted(&self) -> bool {
-        self.workers.load(Relaxed) == 0
+        self.deserted.load(Relaxed)
     }
 
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {

@@ -509,6 +509,7 @@ impl Shared {
         if let Some(observer) = &self.observer {
             crate::panics::contain(|| observer(WorkerId(worker), change));
         }
+        self.tenants.worker_changed(WorkerId(worker), change);
     }
 
     /// The runtime has stopped: nothing that waits will run any more.

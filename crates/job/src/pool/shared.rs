@@ -1,9 +1,9 @@
 //! What all threads of a pool share. It lives with the runtime, as a tenant of it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use kernel::{Attributes, Handle, RuntimeId, Tenant, WorkerId};
+use kernel::{Attributes, Handle, RuntimeId, Tenant, WorkerChange, WorkerId};
 
 use crate::{
     about::{JobInfo, Kept, Prioritizer, nanos},
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) outer: Mutex<Vec<JobId>>,
     pub(crate) room: Room,
     pub(crate) classes: Classes,
-    pub(crate) events: Arc<Hub>,
+    pub(crate) events: Hub,
     pub(crate) registry: Mutex<Registry>,
     pub(crate) workers: Mutex<Vec<Post>>,
     /// No worker takes jobs.
@@ -73,6 +73,15 @@ impl Tenant for Shared {
         self.close_if_over();
         self.room.call();
     }
+
+    fn worker_changed(&self, worker: WorkerId, change: WorkerChange) {
+        self.events.worker_changed(worker, change);
+    }
+
+    fn deserted(&self) {
+        self.events.desert();
+        self.close_if_over();
+    }
 }
 
 impl Shared {
@@ -87,7 +96,7 @@ impl Shared {
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
             outer: Mutex::default(),
             classes: Classes::new(),
-            events: Arc::default(),
+            events: Hub::default(),
             registry: Mutex::new(Registry::default()),
             workers: Mutex::new(vec![Post::Manned; workers]),
             deserted: AtomicBool::new(false),
@@ -167,7 +176,7 @@ impl Shared {
         if worker.is_some() { count.add(1) } else { count.add_shared(1) }
     }
 
-    /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have left
+    /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have ended
     /// and every job has ended. For whoever stops it, and whoever ends jobs or gives places back after
     /// that.
     pub(crate) fn close_if_over(&self) {
@@ -332,6 +341,7 @@ mod tests {
         let shared = shared();
         let mut events = shared.events.listen();
         shared.admit(3).unwrap();
+        shared.deserted();
         shared.closed();
         assert!(!events.has_ended());
         shared.dismiss(3);
