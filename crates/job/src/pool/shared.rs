@@ -212,8 +212,9 @@ impl Shared {
             Policy::HighestPriority => priority = kept.priority,
             // What nothing is known of comes last.
             Policy::ShortestFirst => priority = -(estimate().unwrap_or(u64::MAX) as f64),
-            Policy::MultilevelFeedback { queue_count, time_slice } if kept.class().is_some() => {
-                let slices = estimate().unwrap_or(0) / nanos(time_slice).max(1);
+            // What it was given does not count: this policy is for those that know nothing.
+            Policy::MultilevelFeedback { queue_count, time_slice } => {
+                let slices = self.learnt(kept).unwrap_or(0) / nanos(time_slice).max(1);
                 level = slices.min(queue_count.saturating_sub(1) as u64) as u32;
             }
             _ => {}
@@ -224,8 +225,12 @@ impl Shared {
 
     /// How long a job should take: what its class was learnt to take, else what it was given.
     pub(crate) fn estimate(&self, kept: &Kept) -> Option<u64> {
-        let learnt = kept.class().and_then(|class| self.classes.estimate(class));
-        learnt.or(Some(kept.estimate).filter(|estimate| *estimate > 0))
+        self.learnt(kept).or(Some(kept.estimate).filter(|estimate| *estimate > 0))
+    }
+
+    /// How long the jobs of its class were learnt to take.
+    fn learnt(&self, kept: &Kept) -> Option<u64> {
+        kept.class().and_then(|class| self.classes.estimate(class))
     }
 
     /// A job of which this is known took so long.
