@@ -20,7 +20,7 @@ use crate::{
     id::JobId,
     sync::{
         Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -28,6 +28,10 @@ use crate::{
 pub const EVENTS_MAX: usize = 65_536;
 
 /// Something that happened in a pool.
+///
+/// What is told of a job is told just before it ends: whoever has waited for the job finds its event
+/// there, and whoever has read the event may find for a moment that there is no result yet. To have it,
+/// wait for the job.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -82,8 +86,8 @@ pub(crate) struct Hub {
     /// How many listen: looked at for each job.
     listeners: AtomicUsize,
     queues: Mutex<Queues>,
-    /// Workers that tell when they leave, and have not.
-    workers: AtomicUsize,
+    /// Nothing more is said of workers.
+    deserted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -141,11 +145,6 @@ impl Hub {
         Events { queue }
     }
 
-    /// So many workers will tell when they leave.
-    pub(crate) fn expect_workers(&self, workers: usize) {
-        self.workers.store(workers, Relaxed);
-    }
-
     /// A worker is shut down, which the caller tells after this.
     pub(crate) fn worker_shut_down(&self, worker: WorkerId) {
         self.queues.lock().shut_down.push(worker);
@@ -163,14 +162,15 @@ impl Hub {
         if !queues.shut_down.contains(&worker) {
             self.each_of(queues, |state| state.add(&event));
         }
-        if !matches!(change, WorkerChange::Ready | WorkerChange::Paused) {
-            self.workers.fetch_sub(1, Relaxed);
-        }
     }
 
-    /// Whether no worker is left that tells of its leaving.
+    /// The last worker has ended.
+    pub(crate) fn desert(&self) {
+        self.deserted.store(true, Relaxed);
+    }
+
     pub(crate) fn is_deserted(&self) -> bool {
-        self.workers.load(Relaxed) == 0
+        self.deserted.load(Relaxed)
     }
 
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {

@@ -88,8 +88,8 @@ impl<R: 'static, E: 'static> JobHandle<R, E> {
         result(&self.core, self.index)
     }
 
-    /// When it was created, ready, started and ended. `None` if it was not timed: see
-    /// [`Batch::timed`](crate::Batch::timed).
+    /// When it was created, ready, started and ended. `None` if it was not timed, as most jobs of large
+    /// batches: see [`Batch::timed`](crate::Batch::timed).
     pub fn timings(&self) -> Option<Timings> {
         self.core.timings(self.index)
     }

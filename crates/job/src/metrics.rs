@@ -56,6 +56,8 @@ pub(crate) struct Seat {
     pub(crate) since: Count,
     /// Since when it runs if its time will be counted, otherwise 0.
     pub(crate) counted_since: Count,
+    /// How long others ran inside of the turn that runs, if it is timed.
+    pub(crate) inside: Count,
     waiting: [Count; 64],
     pub(crate) waited: Count,
     pub(crate) waits: Count,
@@ -76,6 +78,7 @@ impl Default for Seat {
             job: Count::default(),
             since: Count::default(),
             counted_since: Count::default(),
+            inside: Count::default(),
             waiting: std::array::from_fn(|_| Count::default()),
             waited: Count::default(),
             waits: Count::default(),

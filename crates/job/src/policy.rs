@@ -21,8 +21,10 @@ pub enum Policy {
     ShortestFirst,
     /// A FIFO per worker, dealt in turn.
     RoundRobin,
-    /// Each worker serves what its own jobs release, newest first, and steals when it has nothing.
-    /// The fastest, and the default; priorities and estimates order nothing here.
+    /// Each worker serves what its own jobs release, the newest first (of neighbours that became ready
+    /// together, the one that was added first), and steals when it has nothing. The fastest, and the
+    /// default; priorities and estimates order nothing here. In a simulation what a job releases goes
+    /// into line, where on threads the first of it may run at once: the order is another.
     #[default]
     WorkStealing,
     /// Several levels, the top one served first. A [resumable](crate::Job::resumable) job that

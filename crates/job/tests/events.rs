@@ -13,7 +13,7 @@ use common::{Log, MS, block_on, channel, eventually, on_one, pool, simulated, wo
 use job::{
     Balancer, Batch, EVENTS_MAX, Error, Event, Job, JobId, Policy, Pool, Progress, WorkerStatus,
 };
-use kernel::WorkerState;
+use kernel::{Runtime, WorkerState};
 
 #[test]
 fn worker_is_idle_then_busy_then_idle_and_unavailable_while_it_is_paused() {
@@ -370,6 +370,28 @@ fn pool_is_dropped_and_listeners_hear_of_every_job_before_the_end() {
             }
         }
         assert_eq!((jobs, workers), (41, 2));
+    }
+}
+
+#[test]
+fn workers_of_a_runtime_that_was_there_before_the_pool_are_told_of_until_the_last_ends() {
+    for round in 0..100 {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let pool = Pool::on(&runtime.handle());
+        let mut events = pool.events();
+        pool.pause();
+        assert!(events.any(|event| event == Event::WorkerPaused(worker(0))));
+        let job = pool.compute(|| 7).expect("it is taken and waits");
+        pool.resume();
+        assert!(events.any(|event| event == Event::WorkerReady(worker(0))));
+        assert_eq!(job.join(), Ok(7));
+        if round % 2 == 0 {
+            runtime.shutdown();
+        } else {
+            runtime.shutdown_background();
+        }
+        let ends = |event: &Event| matches!(event, Event::WorkerShuttingDown(_));
+        assert_eq!(events.filter(ends).count(), 2);
     }
 }
 

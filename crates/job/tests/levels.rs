@@ -7,8 +7,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
 };
 
-use common::{channel, pool};
-use job::{Batch, Context, Job, JobError, Policy, Pool, Shape, Status};
+use common::{MS, channel, pool};
+use job::{Batch, Context, EXACT_MAX, Job, JobError, Policy, Pool, Shape, Status, Timings};
 use kernel::each_seed;
 
 /// Predecessors of random jobs, of which each waits for up to three before it.
@@ -117,6 +117,65 @@ fn batch_cancelled_in_its_first_level_ends() {
     go.send(()).unwrap();
     let progress = handle.wait().unwrap();
     assert_eq!((progress.completed, progress.cancelled), (1, 1));
+}
+
+/// Also where a worker has taken several of a level at once, and does not read the clock for them.
+#[test]
+fn batch_cancelled_while_one_of_a_level_runs_ends_after_it() {
+    let pool = Pool::builder().workers(1).max_jobs_per_cycle(4).build().unwrap();
+    let (started, told) = channel();
+    let (go, wait) = channel::<()>();
+    let mut batch = Batch::new().by_levels();
+    batch.add(Job::new(|_| ()));
+    batch.add(Job::new(move |_| {
+        started.send(()).unwrap();
+        wait.next();
+    }));
+    for _ in 2..EXACT_MAX {
+        batch.add(Job::new(|_| ()));
+    }
+    let handle = pool.submit_batch(batch).unwrap();
+    told.next();
+    handle.cancel();
+    go.send(()).unwrap();
+    let progress = handle.wait().unwrap();
+    assert_eq!((progress.completed, progress.cancelled), (2, EXACT_MAX - 2));
+}
+
+#[test]
+fn job_that_has_ended_is_counted_while_others_of_its_level_run() {
+    let pool = Pool::builder().workers(1).capacity(2).max_jobs_per_cycle(2).build().unwrap();
+    let (go, wait) = channel::<()>();
+    let mut batch = Batch::new().by_levels();
+    let quick = batch.add(Job::new(|_| 7));
+    batch.add(Job::new(move |_| wait.next()));
+    let handle = pool.submit_batch(batch).unwrap();
+    assert_eq!(handle.job(quick).join(), Ok(7));
+    assert_eq!(pool.metrics().completed, 1);
+    let next = pool.submit(Job::new(|_| 8)).expect("there is room for one");
+    go.send(()).unwrap();
+    assert_eq!(next.join(), Ok(8));
+}
+
+#[test]
+fn jobs_of_a_level_are_ready_when_it_begins() {
+    let pool = pool(1);
+    let works = || {
+        Job::new(|cx| {
+            let until = cx.now() + MS;
+            while cx.now() < until {}
+        })
+    };
+    let mut batch = Batch::new().by_levels();
+    let before = batch.add(works());
+    let level = [0; 3].map(|_| batch.add(works().after(&before)));
+    let handle = pool.submit_batch(batch).unwrap();
+    handle.wait().unwrap();
+    let before = handle.job(before).timings().unwrap();
+    let level = level.map(|job| handle.job(job).timings().unwrap());
+    assert!(level.iter().all(|job| job.ready == level[0].ready && job.ready >= before.ended));
+    let waited = level.iter().filter_map(Timings::waiting).max();
+    assert!(waited >= Some(2 * MS), "{level:?}");
 }
 
 /// A job of another batch waits for one job, not for its level or batch.

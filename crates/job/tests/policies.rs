@@ -180,6 +180,22 @@ fn plain_job_starts_at_the_level_that_its_class_has_earned() {
     assert_eq!(order(&mut pool, jobs, &log), ["quick", "new", "none", "slow"]);
 }
 
+/// This policy is for those that do not know how long their jobs take.
+#[test]
+fn level_is_what_a_class_has_earned_and_not_what_was_estimated() {
+    let mut pool = on_one().policy(FEEDBACK).simulate(0).unwrap();
+    let log = Log::new();
+    let (slow, new) = (Class::new(1), Class::new(2));
+    drop(pool.submit(Job::new(|cx| cx.simulate(5 * MS)).class(slow)).unwrap());
+    pool.simulation().run();
+    let jobs = [
+        ("learnt", noting(&log, "learnt").class(slow).estimate(MS / 2)),
+        ("new", noting(&log, "new").class(new).estimate(9 * MS)),
+        ("none", noting(&log, "none").estimate(9 * MS)),
+    ];
+    assert_eq!(order(&mut pool, jobs, &log), ["new", "none", "learnt"]);
+}
+
 #[test]
 fn what_a_class_took_is_the_estimate_of_the_next_and_follows_it() {
     let seen: Log<Option<Duration>> = Log::new();

@@ -103,50 +103,75 @@ impl World {
     }
 }
 
-/// What is noted of each job while it runs.
+/// What is noted of a job: how often it ran, and when it started and ended. 0: it has not.
 #[derive(Default)]
 struct Seen {
     runs: AtomicU32,
+    started: AtomicU32,
     ended: AtomicU32,
 }
 
-fn job(number: usize, does: Does, before: Vec<usize>, seen: &Arc<Vec<Seen>>) -> Job<impl Body> {
-    let seen = seen.clone();
+/// What is noted of all, and how many starts and ends there were.
+struct Notes {
+    jobs: Vec<Seen>,
+    moments: AtomicU32,
+}
+
+impl Notes {
+    fn new(world: &World) -> Arc<Notes> {
+        let jobs = world.plans.iter().map(|_| Seen::default()).collect();
+        Arc::new(Notes { jobs, moments: AtomicU32::new(0) })
+    }
+
+    fn starts(&self, job: usize) {
+        assert_eq!(self.jobs[job].runs.fetch_add(1, SeqCst), 0, "it ran before");
+        self.jobs[job].started.store(1 + self.moments.fetch_add(1, SeqCst), SeqCst);
+    }
+
+    fn ends(&self, job: usize) {
+        self.jobs[job].ended.store(1 + self.moments.fetch_add(1, SeqCst), SeqCst);
+    }
+
+    /// Nobody ran twice, nor before one of its predecessors had ended. One that was not run, or was
+    /// cancelled between its turns, notes no end: whether others run then is for their batch to say.
+    fn check(&self, world: &World) {
+        for (job, (plan, seen)) in world.plans.iter().zip(&self.jobs).enumerate() {
+            assert!(seen.runs.load(SeqCst) <= 1, "job {job}");
+            let start = seen.started.load(SeqCst);
+            for before in plan.before.iter().filter(|_| start > 0) {
+                let Seen { started, ended, .. } = &self.jobs[*before];
+                let last = started.load(SeqCst).max(ended.load(SeqCst));
+                assert!(last < start, "job {job} starts at {start}, and {before} runs at {last}");
+            }
+        }
+    }
+}
+
+fn job(number: usize, does: Does, notes: &Arc<Notes>) -> Job<impl Body> {
+    let notes = notes.clone();
     let mut turns = 0;
     Job::resumable(move |cx| {
         if turns == 0 {
-            assert_eq!(seen[number].runs.fetch_add(1, SeqCst), 0, "it ran before");
-            for before in &before {
-                let Seen { runs, ended } = &seen[*before];
-                assert_eq!(
-                    runs.load(SeqCst),
-                    ended.load(SeqCst),
-                    "{before} runs, after it {number}"
-                );
-            }
+            notes.starts(number);
         }
         turns += 1;
         cx.simulate(MS * (number % 4) as u32);
         if does == Does::Resumes && turns < 3 {
             return Progress::Continue;
         }
-        seen[number].ended.fetch_add(1, SeqCst);
+        notes.ends(number);
         assert!(does != Does::Panics, "as planned");
         Progress::Done(if does == Does::Fails { Err("as planned") } else { Ok(number) })
     })
 }
 
 /// As above for a job that takes one turn.
-fn plain(number: usize, does: Does, before: Vec<usize>, seen: &Arc<Vec<Seen>>) -> Job<impl Body> {
-    let seen = seen.clone();
+fn plain(number: usize, does: Does, notes: &Arc<Notes>) -> Job<impl Body> {
+    let notes = notes.clone();
     Job::fallible(move |cx| {
-        assert_eq!(seen[number].runs.fetch_add(1, SeqCst), 0, "it ran before");
-        for before in &before {
-            let Seen { runs, ended } = &seen[*before];
-            assert_eq!(runs.load(SeqCst), ended.load(SeqCst), "{before} runs, after it {number}");
-        }
+        notes.starts(number);
         cx.simulate(MS * (number % 4) as u32);
-        seen[number].ended.fetch_add(1, SeqCst);
+        notes.ends(number);
         assert!(does != Does::Panics, "as planned");
         if does == Does::Fails { Err("as planned") } else { Ok(number) }
     })
@@ -183,7 +208,7 @@ impl<R: 'static, E: 'static> Handle for JobHandle<R, E> {
 }
 
 /// Puts each job into its batch; those of earlier batches are named by id or handle.
-fn submit(world: &World, pool: &Pool, seen: &Arc<Vec<Seen>>, dice: &mut Dice) -> Submitted {
+fn submit(world: &World, pool: &Pool, notes: &Arc<Notes>, dice: &mut Dice) -> Submitted {
     let mut handles: Vec<Box<dyn Handle>> = Vec::new();
     let mut batches = Vec::new();
     for (number, on_failure) in world.on_failure.iter().enumerate() {
@@ -198,16 +223,15 @@ fn submit(world: &World, pool: &Pool, seen: &Arc<Vec<Seen>>, dice: &mut Dice) ->
         let mut nodes: Vec<Made> = Vec::new();
         for (index, plan) in world.plans.iter().enumerate().filter(|(_, p)| p.batch == number) {
             let id = |number: usize| JobId::new(number as u64);
-            let before = plan.before.clone();
             if plan.does == Does::Resumes || !by_levels && dice.below(6) == 0 {
-                let mut job = job(index, plan.does, before, seen).id(id(index));
+                let mut job = job(index, plan.does, notes).id(id(index));
                 for before in &plan.before {
                     job = job.after_id(id(*before));
                 }
                 let node = batch.add(job);
                 nodes.push(Box::new(move |handle| Box::new(handle.job(node))));
             } else {
-                let mut job = plain(index, plan.does, before, seen).id(id(index));
+                let mut job = plain(index, plan.does, notes).id(id(index));
                 for before in &plan.before {
                     job = job.after_id(id(*before));
                 }
@@ -232,15 +256,15 @@ fn submit(world: &World, pool: &Pool, seen: &Arc<Vec<Seen>>, dice: &mut Dice) ->
     Submitted { batches, handles }
 }
 
-fn check(world: &World, submitted: &Submitted, seen: &[Seen], metrics: &Metrics) {
+fn check(world: &World, submitted: &Submitted, notes: &Notes, metrics: &Metrics) {
+    notes.check(world);
     let fates = world.fates();
     for (number, (fate, handle)) in fates.iter().zip(&submitted.handles).enumerate() {
         let ended = handle.ended().expect("every job ends");
         if let Some(fate) = fate {
             assert_eq!(ended, *fate, "job {number}, {:?}", world.plans[number]);
         }
-        let runs = seen[number].runs.load(SeqCst);
-        assert!(runs <= 1, "job {number} ran {runs} times");
+        let runs = notes.jobs[number].runs.load(SeqCst);
         // A resumable job may be cancelled between its turns.
         if handle.was_not_run() && world.plans[number].does != Does::IsCancelled {
             assert_eq!(runs, 0, "job {number}");
@@ -273,10 +297,6 @@ fn policy(seed: u64) -> PoolBuilder {
     builder.max_jobs_per_cycle(1 + seed as usize % 2)
 }
 
-fn nobody(world: &World) -> Arc<Vec<Seen>> {
-    Arc::new(world.plans.iter().map(|_| Seen::default()).collect())
-}
-
 /// Panics are part of the plan here, and need not be printed.
 fn quietly(test: impl FnOnce()) {
     use std::panic;
@@ -294,26 +314,26 @@ fn random_graphs_in_virtual_time_and_on_threads_end_as_they_should() {
     quietly(|| {
         each_seed(400, |seed| {
             let world = World::new(seed);
-            let seen = nobody(&world);
+            let notes = Notes::new(&world);
             let mut pool = policy(seed).simulate(seed).unwrap();
             let dice = &mut Dice(seed);
             let shared = pool.share();
             // Some batches come while others run.
             pool.simulation().run_for(MS);
-            let submitted = submit(&world, &shared, &seen, dice);
+            let submitted = submit(&world, &shared, &notes, dice);
             pool.simulation().run();
-            check(&world, &submitted, &seen, &pool.metrics());
+            check(&world, &submitted, &notes, &pool.metrics());
         });
         each_seed(400, |seed| {
             let world = World::new(seed);
-            let seen = nobody(&world);
+            let notes = Notes::new(&world);
             let pool = policy(seed).build().unwrap();
-            let submitted = submit(&world, &pool, &seen, &mut Dice(seed));
+            let submitted = submit(&world, &pool, &notes, &mut Dice(seed));
             for batch in &submitted.batches {
                 batch.wait().unwrap();
             }
             eventually(|| pool.metrics().queue_depth == 0);
-            check(&world, &submitted, &seen, &pool.metrics());
+            check(&world, &submitted, &notes, &pool.metrics());
         });
     });
 }
@@ -324,10 +344,10 @@ fn random_graphs_whose_pool_is_dropped_end_too() {
     quietly(|| {
         each_seed(200, |seed| {
             let world = World::new(seed);
-            let seen = nobody(&world);
+            let notes = Notes::new(&world);
             let pool = policy(seed).build().unwrap();
             let shared = pool.share();
-            let submitted = submit(&world, &pool, &seen, &mut Dice(seed));
+            let submitted = submit(&world, &pool, &notes, &mut Dice(seed));
             drop(pool);
             for batch in &submitted.batches {
                 let progress = batch.wait().unwrap();
@@ -335,7 +355,7 @@ fn random_graphs_whose_pool_is_dropped_end_too() {
             }
             assert!(submitted.handles.iter().all(|handle| handle.ended().is_some()));
             assert_eq!(shared.metrics().queue_depth, 0);
-            assert!(seen.iter().all(|seen| seen.runs.load(SeqCst) <= 1));
+            notes.check(&world);
         });
     });
 }

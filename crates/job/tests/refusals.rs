@@ -4,7 +4,7 @@ mod common;
 
 use std::{sync::mpsc, time::Duration};
 
-use common::{Counter, MS, on_one, pool, worker};
+use common::{Counter, MS, channel, on_one, pool, worker};
 use job::{
     Balancer, Batch, Error, Executor, Job, JobError, JobId, Policy, Pool, PoolError, REMEMBERED_MAX,
 };
@@ -212,6 +212,31 @@ fn stopped_pool_refuses_and_gives_back() {
     let mut batch = Batch::new();
     batch.add(Job::new(|_| ()));
     assert_eq!(refused(&shared, batch).0, Error::Stopped);
+}
+
+/// A shutdown lets the workers go on that are paused.
+#[test]
+fn paused_pool_is_shut_down_and_takes_what_its_jobs_submit() {
+    let pool = pool(1);
+    let ((go, gate), (started, starts)) = (channel::<()>(), channel());
+    let runs = pool.submit(Job::new(move |_| {
+        started.send(()).unwrap();
+        gate.next();
+    }));
+    let (runs, shared) = (runs.unwrap(), pool.share());
+    let waits = pool.submit(Job::fallible(move |_| {
+        let mut batch = Batch::new();
+        let one = batch.add(Job::new(|_| 3));
+        let handle = shared.submit_batch(batch)?;
+        Ok::<_, Error>((handle.job(one), shared.submit(Job::new(|_| 4))?))
+    }));
+    starts.next();
+    pool.pause();
+    go.send(()).unwrap();
+    runs.join().unwrap();
+    pool.shutdown();
+    let (three, four) = waits.unwrap().join().unwrap();
+    assert_eq!((three.join(), four.join()), (Ok(3), Ok(4)));
 }
 
 #[test]

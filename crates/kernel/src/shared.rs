@@ -141,13 +141,17 @@ impl Shared {
         }
     }
 
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.refusing.load(Relaxed)
+    }
+
     pub(crate) fn refuse(&self) {
         self.refusing.store(true, Relaxed);
     }
 
     /// Whether this thread is in a turn of ours, be it that a simulation runs inside of it.
     pub(crate) fn on_worker(&self) -> bool {
-        worker::is_inside(self)
+        worker::is_inside(ptr::from_ref(self).addr())
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -505,6 +509,7 @@ impl Shared {
         if let Some(observer) = &self.observer {
             crate::panics::contain(|| observer(WorkerId(worker), change));
         }
+        self.tenants.worker_changed(WorkerId(worker), change);
     }
 
     /// The runtime has stopped: nothing that waits will run any more.

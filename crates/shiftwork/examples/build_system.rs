@@ -15,15 +15,8 @@
 //! cargo run --example build_system
 //! ```
 
-use std::{
-    collections::HashMap,
-    error::Error,
-    fs,
-    hash::{DefaultHasher, Hash, Hasher},
-    path::Path,
-    process::Command,
-    time::Duration,
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{collections::HashMap, error::Error, fs, path::Path, process::Command, time::Duration};
 
 use shiftwork::job::{self, Batch, Job, JobError, JobId, Node, Policy, Pool};
 
@@ -67,9 +60,8 @@ fn make(rule: &Rule, dir: &Path) -> Result<&'static str, String> {
     }
     let stamp = format!("{:x}", hasher.finish());
     let stamp_file = dir.join(format!(".{}.stamp", rule.target));
-    if dir.join(&rule.target).exists()
-        && fs::read_to_string(&stamp_file).ok() == Some(stamp.clone())
-    {
+    let is_there = dir.join(&rule.target).exists();
+    if is_there && fs::read_to_string(&stamp_file).is_ok_and(|before| before == stamp) {
         return Ok("up to date");
     }
     let output = Command::new("sh").args(["-c", &rule.command]).current_dir(dir).output();
@@ -86,11 +78,8 @@ fn make(rule: &Rule, dir: &Path) -> Result<&'static str, String> {
 fn build(rules: &[Rule], dir: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     // As many commands at once as there are cores; what most others wait for comes first. A command
     // takes as long as it takes, and nobody need be told of that.
-    let pool = Pool::builder()
-        .quantum(Duration::from_secs(3600))
-        .policy(Policy::HighestPriority)
-        .prioritizer(|job| f64::from(job.successors))
-        .build()?;
+    let pool = Pool::builder().policy(Policy::HighestPriority).quantum(Duration::from_secs(3600));
+    let pool = pool.prioritizer(|job| f64::from(job.successors)).build()?;
     let ids: HashMap<&str, JobId> =
         rules.iter().zip(0..).map(|(rule, n)| (rule.target.as_str(), JobId::new(n))).collect();
     let names: HashMap<JobId, &str> = ids.iter().map(|(name, id)| (*id, *name)).collect();
@@ -104,20 +93,15 @@ fn build(rules: &[Rule], dir: &Path) -> Result<Vec<(String, String)>, Box<dyn Er
         let before = rule.needs.iter().filter_map(|need| ids.get(&**need).copied());
         nodes.push(batch.add(before.fold(job, Job::after_id)));
     }
-    let batch = match pool.submit_batch(batch) {
-        Ok(batch) => batch,
-        Err(refused) => match refused.error() {
-            job::Error::Cycle(jobs) => {
-                let path: Vec<&str> =
-                    jobs.iter().chain(jobs.first()).map(|job| names[job]).collect();
-                return Err(path.join(" needs ").into());
-            }
-            error => return Err(error.to_string().into()),
-        },
-    };
+    let batch = pool.submit_batch(batch).map_err(|refused| match refused.error() {
+        job::Error::Cycle(jobs) => {
+            let path: Vec<&str> = jobs.iter().chain(jobs.first()).map(|job| names[job]).collect();
+            path.join(" needs ")
+        }
+        error => error.to_string(),
+    })?;
     let outcome = |node: Node<&'static str, String>| match batch.job(node).join() {
         Ok(done) => done.to_owned(),
-        Err(JobError::Failed(error)) => format!("failed: {error}"),
         Err(JobError::Predecessor { job, .. }) => format!("not run, since {} failed", names[&job]),
         Err(error) => error.to_string(),
     };
@@ -143,8 +127,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     show("after a change of util.c")?;
     fs::write(dir.join("util.c"), "oops\n")?;
     show("after a mistake in util.c")?;
-    fs::remove_dir_all(dir)?;
-    Ok(())
+    Ok(fs::remove_dir_all(dir)?)
 }
 
 #[cfg(test)]
@@ -172,7 +155,7 @@ mod tests {
         let [app, main, util, manual] = built().try_into().unwrap();
         assert_eq!((main, manual), ("up to date".to_owned(), "up to date".to_owned()));
         assert_eq!(app, "not run, since util.o failed");
-        assert!(util.starts_with("failed: ") && util.ends_with("1:oops"), "{util}");
+        assert!(util.starts_with("the job failed: ") && util.ends_with("1:oops"), "{util}");
         fs::remove_dir_all(dir).unwrap();
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Side {
     pub(super) timers: Vec<Timer>,
     /// What is said about a job that was submitted alone, where that is needed after its start.
     pub(super) kept: Option<Kept>,
+    /// How long others ran inside of the turn of a job that was submitted alone.
+    pub(super) inside: u64,
 }
 
 impl Beside {

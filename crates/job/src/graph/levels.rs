@@ -19,13 +19,15 @@
 //! (rule 2), and end without having run. The counts of predecessors in the words are not touched.
 //!
 //! Ordering: each step of `left` releases what its caller did and acquires what those before it did.
-//! The next level's number is written before its ranges are put in line, which releases it.
+//! The next level's number, and when it began, are written before its ranges are put in line, which
+//! releases them.
 
 use std::{ops::Range, ptr::NonNull};
 
 use kernel::{Share, Turn};
 
 use crate::{
+    about::nanos,
     batch::layout::Layout,
     context::Context,
     graph::{
@@ -42,7 +44,7 @@ use crate::{
     metrics::Seat,
     pool::shared::Shared,
     sync::atomic::{
-        AtomicU32,
+        AtomicU32, AtomicU64,
         Ordering::{AcqRel, Relaxed},
     },
 };
@@ -106,12 +108,15 @@ impl Levels {
 pub(super) struct Ladder {
     level: AtomicU32,
     left: AtomicU32,
+    /// When its jobs were ready.
+    began: AtomicU64,
 }
 
 impl Ladder {
     /// At the first level, of so many jobs.
-    fn new(jobs: u32) -> Ladder {
-        Ladder { level: AtomicU32::new(0), left: AtomicU32::new(jobs) }
+    fn new(jobs: u32, now: u64) -> Ladder {
+        let (level, left) = (AtomicU32::new(0), AtomicU32::new(jobs));
+        Ladder { level, left, began: AtomicU64::new(now) }
     }
 
     /// So many jobs have ended. True: they were the last of their level.
@@ -126,9 +131,15 @@ impl Ladder {
     }
 
     /// For whoever ended a level: begins the next, of so many jobs. They are put in line afterwards.
-    fn begin(&self, level: u32, jobs: u32) {
+    fn begin(&self, level: u32, jobs: u32, now: u64) {
         self.level.store(level, Relaxed);
         self.left.store(jobs, Relaxed);
+        self.began.store(now, Relaxed);
+    }
+
+    /// For whoever has jobs of a level in hand: when it began.
+    fn began(&self) -> u64 {
+        self.began.load(Relaxed)
     }
 }
 
@@ -161,8 +172,8 @@ impl Levels {
         &self.order[at.start as usize..at.end as usize]
     }
 
-    pub(super) fn ladder(&self) -> Option<Ladder> {
-        Some(Ladder::new(self.range(0)?.end))
+    pub(super) fn ladder(&self, now: u64) -> Option<Ladder> {
+        Some(Ladder::new(self.range(0)?.end, now))
     }
 
     /// The first level, to be put in line.
@@ -205,12 +216,12 @@ pub(super) unsafe fn run(
             at.end = middle;
         }
         // SAFETY: it is ours.
-        unsafe { run_some(core, many, levels.slice(&at), shared, seat, turn) };
+        unsafe { run_some(core, (many, ladder), levels.slice(&at), shared, seat, turn) };
         if !ladder.end(at.end - at.start) {
             return;
         }
         // SAFETY: we have ended a level, so the batch stays until we begin or end what follows.
-        match unsafe { climb(core) } {
+        match unsafe { climb(core, nanos(turn.now())) } {
             Some(next) => at = next,
             None => return,
         }
@@ -226,13 +237,13 @@ pub(super) unsafe fn run(
 ///
 /// # Safety
 /// The caller has ended a level (rule 2). If nothing is returned, the batch is not touched afterwards.
-unsafe fn climb(core: NonNull<Core>) -> Option<Range<u32>> {
+unsafe fn climb(core: NonNull<Core>, now: u64) -> Option<Range<u32>> {
     // SAFETY: by the caller's promise.
     let (levels, ladder) = unsafe { core.as_ref() }.many().levels().expect("it runs by levels");
     let level = ladder.next();
     let next = levels.range(level);
     match &next {
-        Some(next) => ladder.begin(level, next.end - next.start),
+        Some(next) => ladder.begin(level, next.end - next.start, now),
         // SAFETY: the last level has ended.
         None => unsafe { Core::finish(core) },
     }
@@ -244,7 +255,7 @@ unsafe fn climb(core: NonNull<Core>) -> Option<Range<u32>> {
 #[inline(always)]
 unsafe fn run_some(
     core: NonNull<Core>,
-    many: &Many,
+    (many, ladder): (&Many, &Ladder),
     jobs: &[u32],
     shared: &Shared,
     seat: &Seat,
@@ -252,7 +263,7 @@ unsafe fn run_some(
 ) {
     // SAFETY: the range is not taken off yet, so the batch stays.
     let this = unsafe { core.as_ref() };
-    let care = this.needs_care(many, shared);
+    // Where nobody can wait for one of them, they are counted together.
     let mut completed = 0;
     for &index in jobs {
         let word = &many.words[index as usize];
@@ -262,9 +273,9 @@ unsafe fn run_some(
             unsafe { end_doomed(vec![Doomed { core, index, fate }], turn) };
             continue;
         }
-        let verdict = if care || many.times.is_timed(index) {
+        let verdict = if many.times.is_timed(index) || this.needs_care(many, shared) {
             if let Some(stamps) = many.times.of(index) {
-                stamps.ready(crate::about::nanos(turn.now()));
+                stamps.ready(ladder.began());
             }
             // SAFETY: it is ours, and has not run.
             unsafe { take_turn(core, index, shared, seat, turn) }
@@ -278,10 +289,13 @@ unsafe fn run_some(
             unsafe { after_turn_with_care(core, index, verdict, shared, turn) };
             continue;
         }
-        completed += 1;
         if !many.watched {
+            completed += 1;
             word.end_unwatched(Ended::Completed);
-        } else if word.end(Ended::Completed) {
+            continue;
+        }
+        seat.completed.add(1);
+        if word.end(Ended::Completed) {
             tell_with_care(this, index, turn);
         }
     }
@@ -305,7 +319,7 @@ pub(super) unsafe fn stop(core: NonNull<Core>, at: Range<u32>) {
         // SAFETY: they are ours, and have not run.
         unsafe { end_doomed(doomed, &mut Closed) };
         // SAFETY: asked only by whoever has ended a level.
-        at = if ladder.end(these.end - these.start) { unsafe { climb(core) } } else { None };
+        at = if ladder.end(these.end - these.start) { unsafe { climb(core, 0) } } else { None };
     }
 }
 
@@ -347,7 +361,7 @@ mod models {
     #[test]
     fn whoever_ends_a_level_sees_what_was_done_in_it() {
         loom::model(|| {
-            let both = Arc::new((Ladder::new(3), [const { 0 }; 2].map(UnsafeCell::new)));
+            let both = Arc::new((Ladder::new(3, 0), [const { 0 }; 2].map(UnsafeCell::new)));
             let worker = |at: usize, jobs: u32| {
                 let both = both.clone();
                 move || {
@@ -357,7 +371,7 @@ mod models {
                     let last = ladder.end(jobs);
                     if last {
                         assert_eq!(ladder.next(), 1);
-                        ladder.begin(1, 5);
+                        ladder.begin(1, 5, 0);
                         // SAFETY: all of the level have ended; the model checks it.
                         let sum = did.each_ref().map(|did| did.with(|did| unsafe { *did }));
                         assert_eq!(sum.iter().sum::<u32>(), 3);

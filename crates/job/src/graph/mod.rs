@@ -43,6 +43,7 @@ pub(crate) mod end;
 pub(crate) mod levels;
 pub(crate) mod line;
 pub(crate) mod look;
+mod nested;
 mod ready;
 mod swift;
 pub(crate) mod times;
@@ -166,7 +167,7 @@ impl Core {
             ticket,
             words,
             blocks: Blocks::new(&layout.ends),
-            ladder: by_levels.then(|| layout.levels().ladder()).flatten(),
+            ladder: by_levels.then(|| layout.levels().ladder(times.submitted())).flatten(),
             layout,
             cells,
             some_resumable,
@@ -349,6 +350,14 @@ impl Core {
         self.batch().is_none_or(|many| many.times.is_timed(index))
     }
 
+    /// So much of a turn is the time of others that ran inside of it. A job that was submitted alone
+    /// notes when its one turn started and ended, and not what it took.
+    fn note_inside(&self, nanos: u64) {
+        if matches!(self.kind, Kind::Alone(..)) {
+            self.side.open().lock().inside = nanos;
+        }
+    }
+
     /// How many jobs one whose times are noted stands for.
     fn weight(&self, index: u32) -> u64 {
         self.batch().map_or(1, |many| many.times.weight(index))
@@ -373,7 +382,10 @@ impl Core {
 
     pub(crate) fn timings(&self, index: u32) -> Option<Timings> {
         match &self.kind {
-            Kind::Alone(_, moments) => Some(moments.read()),
+            Kind::Alone(_, moments) => {
+                let inside = self.side.get().map_or(0, |side| side.lock().inside);
+                Some(moments.read(inside))
+            }
             Kind::Batch(many) => many.times.read(index),
         }
     }

@@ -15,7 +15,7 @@ use crate::{
         end::{self, Doomed, after_turn},
         levels,
         line::Closed,
-        swift,
+        nested, swift,
         turn::take_turn,
     },
     pool::shared::Shared,
@@ -41,9 +41,15 @@ impl Ready {
 
     /// Runs them, with what they release.
     pub(super) fn run(self, turn: &mut Turn<'_>) {
+        let shared = shared_of(self.core, turn);
+        nested::run(shared, turn, |turn| self.run_on_seat(shared, turn));
+    }
+
+    /// The worker's seat is theirs.
+    #[inline(always)]
+    fn run_on_seat(self, shared: &Shared, turn: &mut Turn<'_>) {
         let Ready { core, from, mut to } = self;
         mem::forget(self);
-        let shared = shared_of(core, turn);
         // SAFETY: a job of it in this turn has not ended.
         if shared.settings.inline && unsafe { core.as_ref().runs_swiftly() } {
             // SAFETY: they are ready, and ours.
@@ -136,22 +142,27 @@ unsafe fn run_on(core: NonNull<Core>, first: u32, shared: &Shared, turn: &mut Tu
 pub(super) fn turns(ready: Ready) -> impl FnMut(&mut Turn<'_>) -> Step<()> + Send {
     let mut ready = Some(ready);
     move |turn| {
-        let Some(Ready { core, from, .. }) = &ready else { return Step::End(()) };
-        let (core, index) = (*core, *from);
-        let shared = shared_of(core, turn);
-        let seat = shared.seat(turn.worker());
-        // SAFETY: the job is ready, and ours until it ends.
-        let verdict = unsafe { take_turn(core, index, shared, seat, turn) };
-        if verdict == Some(Verdict::Continue) {
-            return Step::Yield;
-        }
-        mem::forget(ready.take());
-        // SAFETY: as above, and it is ours no more.
-        let next = unsafe { after_turn(core, index, verdict, shared, turn) };
-        if let Some(next) = next {
-            Ready { core, from: next, to: next + 1 }.submit(turn);
-        }
-        shared.room.made();
-        Step::End(())
+        let Some(Ready { core, .. }) = &ready else { return Step::End(()) };
+        let shared = shared_of(*core, turn);
+        nested::run(shared, turn, |turn| step(&mut ready, shared, turn))
     }
+}
+
+/// Takes a turn of a resumable job, if it has not ended.
+fn step(ready: &mut Option<Ready>, shared: &Shared, turn: &mut Turn<'_>) -> Step<()> {
+    let Some(Ready { core, from: index, .. }) = *ready else { return Step::End(()) };
+    let seat = shared.seat(turn.worker());
+    // SAFETY: the job is ready, and ours until it ends.
+    let verdict = unsafe { take_turn(core, index, shared, seat, turn) };
+    if verdict == Some(Verdict::Continue) {
+        return Step::Yield;
+    }
+    mem::forget(ready.take());
+    // SAFETY: as above, and it is ours no more.
+    let next = unsafe { after_turn(core, index, verdict, shared, turn) };
+    if let Some(next) = next {
+        Ready { core, from: next, to: next + 1 }.submit(turn);
+    }
+    shared.room.made();
+    Step::End(())
 }

@@ -70,13 +70,15 @@ pub(crate) struct Stamps {
 pub struct Timings {
     /// When it was submitted.
     pub created: Duration,
-    /// When the last of its predecessors had ended.
+    /// When the last of its predecessors had ended; in a batch that runs
+    /// [by levels](crate::Batch::by_levels), when its level began.
     pub ready: Option<Duration>,
     /// When it started.
     pub started: Option<Duration>,
-    /// When it ended.
+    /// When the last of its turns ended. `None` also of a job that was not run, or was cancelled between
+    /// its turns.
     pub ended: Option<Duration>,
-    /// How long its turns have taken so far.
+    /// How long its turns have taken so far, without what others took that ran inside of them.
     pub execution: Duration,
 }
 
@@ -109,6 +111,10 @@ impl Times {
             submitted,
             stamps,
         }
+    }
+
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted
     }
 
     /// How many jobs one that has stamps stands for: those up to the next one, or to the end.
@@ -237,14 +243,16 @@ impl Moments {
         Moments { submitted, started: AtomicU64::new(0), ended: AtomicU64::new(0) }
     }
 
-    pub(crate) fn read(&self) -> Timings {
+    /// If others ran `inside` of its turn for so long.
+    pub(crate) fn read(&self, inside: u64) -> Timings {
         let (started, ended) = (at(&self.started), at(&self.ended));
+        let turn = ended.zip(started).map_or(Duration::ZERO, |(e, s)| e.saturating_sub(s));
         Timings {
             created: Duration::from_nanos(self.submitted),
             ready: Some(Duration::from_nanos(self.submitted.max(1))),
             started,
             ended,
-            execution: ended.zip(started).map_or(Duration::ZERO, |(e, s)| e.saturating_sub(s)),
+            execution: turn.saturating_sub(Duration::from_nanos(inside)),
         }
     }
 }

@@ -87,6 +87,7 @@ fn leave_later(
 fn start_clock(core: &Core, index: u32, counts: bool, shared: &Shared, turn: &Turn<'_>) -> Clock {
     let now = nanos(turn.now());
     let seat = shared.seat(turn.worker());
+    seat.inside.set(0);
     seat.since.set(now);
     seat.counted_since.set(if counts { now } else { 0 });
     if let Some(noted) = core.noted(index) {
@@ -109,7 +110,11 @@ fn stop_clock(
     seat.since.set(0);
     seat.counted_since.set(0);
     let noted = core.noted(index);
-    let took = now.saturating_sub(clock.started);
+    let inside = seat.inside.get();
+    if inside > 0 {
+        core.note_inside(inside);
+    }
+    let took = now.saturating_sub(clock.started).saturating_sub(inside);
     let pace = seat.pace(core.number, now);
     let stands_for = if clock.counts { core.weight_after(index, took, pace) } else { 0 };
     if let Some((pace, least)) = pace.zip(core.least_if_shared())

@@ -1,8 +1,8 @@
 //! What a pool is made of, checked before anything starts.
 
-use std::{fmt, sync::Arc, sync::OnceLock, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use kernel::{Handle, Runtime, Simulation, WorkerChange, WorkerId};
+use kernel::{Runtime, Simulation};
 
 use crate::{
     about::{JobInfo, Prioritizer},
@@ -146,10 +146,10 @@ impl PoolBuilder {
     /// # Errors
     /// What is wrong with the choices. Nothing is left running then.
     pub fn build(self) -> Result<Pool, PoolError> {
-        let (kernel, settings, late) = self.plan(false)?;
+        let (kernel, settings) = self.plan(false)?;
         let runtime = kernel.build()?;
         let handle = runtime.handle();
-        settle(&handle, settings, &late, handle.worker_count());
+        handle.tenant(|| Shared::new(settings, &handle));
         Ok(Pool::of(Some(runtime), handle))
     }
 
@@ -159,15 +159,14 @@ impl PoolBuilder {
     /// # Errors
     /// As for [`build`](PoolBuilder::build).
     pub fn simulate(self, seed: u64) -> Result<SimulatedPool, PoolError> {
-        let (kernel, settings, late) = self.plan(true)?;
+        let (kernel, settings) = self.plan(true)?;
         let simulation: Simulation = kernel.simulate(seed)?;
         let handle = simulation.handle();
-        // Simulated workers do not leave.
-        settle(&handle, settings, &late, 0);
+        handle.tenant(|| Shared::new(settings, &handle));
         Ok(SimulatedPool::new(Pool::of(None, handle), simulation))
     }
 
-    fn plan(self, simulated: bool) -> Result<(kernel::Builder, Settings, Arc<Late>), PoolError> {
+    fn plan(self, simulated: bool) -> Result<(kernel::Builder, Settings), PoolError> {
         let placement = self.policy.placement(self.balancer.as_ref())?;
         if self.capacity == 0 {
             return Err(PoolError::ZeroCapacity);
@@ -190,30 +189,9 @@ impl PoolBuilder {
             inline: plain && !simulated,
             simulated,
         };
-        let late = Arc::new(Late::default());
-        let told = late.clone();
-        let kernel = self
-            .kernel
-            .discipline(self.policy.discipline(self.ageing))
-            .placement(placement)
-            .on_worker(move |worker, change| {
-                if let Some(tell) = told.get() {
-                    tell(worker, change);
-                }
-            });
-        Ok((kernel, settings, late))
+        let discipline = self.policy.discipline(self.ageing);
+        Ok((self.kernel.discipline(discipline).placement(placement), settings))
     }
-}
-
-/// Who is told of workers: known once the runtime is there. It must not keep the runtime.
-type Late = OnceLock<Box<dyn Fn(WorkerId, WorkerChange) + Send + Sync>>;
-
-/// Moves the pool's part into the runtime, of which so many workers tell when they leave.
-fn settle(handle: &Handle, settings: Settings, late: &Late, leaving: usize) {
-    let shared: &Shared = handle.tenant(|| Shared::new(settings, handle));
-    let hub = shared.events.clone();
-    hub.expect_workers(leaving);
-    let _ = late.set(Box::new(move |worker, change| hub.worker_changed(worker, change)));
 }
 
 impl fmt::Debug for PoolBuilder {

@@ -67,7 +67,8 @@ impl Pool {
     }
 
     /// A pool on the workers of a runtime that somebody else owns, in the order of its discipline.
-    /// All pools on the same runtime are one.
+    /// All pools on the same runtime are one. It takes jobs also while every worker is paused, as one
+    /// that was built to [accept them](PoolBuilder::accept_while_paused).
     ///
     /// ```
     /// use job::{Job, Pool};

@@ -1,9 +1,9 @@
 //! What all threads of a pool share. It lives with the runtime, as a tenant of it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use kernel::{Attributes, Handle, RuntimeId, Tenant, WorkerId};
+use kernel::{Attributes, Handle, RuntimeId, Tenant, WorkerChange, WorkerId};
 
 use crate::{
     about::{JobInfo, Kept, Prioritizer, nanos},
@@ -44,9 +44,11 @@ pub(crate) struct Shared {
     pub(crate) workers_count: usize,
     /// One per worker, and a last one for what ends elsewhere.
     seats: Box<[CachePadded<Seat>]>,
+    /// The jobs in whose turns others run, which have their seats meanwhile.
+    pub(crate) outer: Mutex<Vec<JobId>>,
     pub(crate) room: Room,
     pub(crate) classes: Classes,
-    pub(crate) events: Arc<Hub>,
+    pub(crate) events: Hub,
     pub(crate) registry: Mutex<Registry>,
     pub(crate) workers: Mutex<Vec<Post>>,
     /// No worker takes jobs.
@@ -71,6 +73,15 @@ impl Tenant for Shared {
         self.close_if_over();
         self.room.call();
     }
+
+    fn worker_changed(&self, worker: WorkerId, change: WorkerChange) {
+        self.events.worker_changed(worker, change);
+    }
+
+    fn deserted(&self) {
+        self.events.desert();
+        self.close_if_over();
+    }
 }
 
 impl Shared {
@@ -83,8 +94,9 @@ impl Shared {
             runtime: handle.id(),
             workers_count: workers,
             seats: (0..=workers).map(|_| CachePadded::default()).collect(),
+            outer: Mutex::default(),
             classes: Classes::new(),
-            events: Arc::default(),
+            events: Hub::default(),
             registry: Mutex::new(Registry::default()),
             workers: Mutex::new(vec![Post::Manned; workers]),
             deserted: AtomicBool::new(false),
@@ -97,7 +109,8 @@ impl Shared {
         &self.seats[worker.get()]
     }
 
-    /// The job that runs on a worker, and since when if that is known.
+    /// The job that runs on a worker, the innermost if others run inside of its turn, and since when
+    /// if that is known.
     pub(crate) fn running(&self, worker: WorkerId) -> Option<(JobId, Option<Duration>)> {
         let seat = self.seat(worker);
         let job = match seat.job.get() {
@@ -110,12 +123,20 @@ impl Shared {
     /// Whether this job runs now.
     pub(crate) fn runs(&self, id: JobId) -> bool {
         self.seats.iter().any(|seat| seat.job.get() == id.to_raw())
+            || self.outer.lock().contains(&id)
     }
 
-    /// The jobs that run now.
+    /// The jobs that run now, also those in whose turns others run.
     pub(crate) fn all_running(&self) -> Vec<JobId> {
         let workers = self.seats.len() - 1;
-        (0..workers).filter_map(|at| Some(self.running(WorkerId::new(at))?.0)).collect()
+        let mut all = self.outer.lock().clone();
+        for job in (0..workers).filter_map(|at| Some(self.running(WorkerId::new(at))?.0)) {
+            // It may have got its seat back since.
+            if !all.contains(&job) {
+                all.push(job);
+            }
+        }
+        all
     }
 
     /// Takes `wanted` places for jobs. Returns a number for their batch.
@@ -155,7 +176,7 @@ impl Shared {
         if worker.is_some() { count.add(1) } else { count.add_shared(1) }
     }
 
-    /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have left
+    /// Tells listeners that nothing more comes, once the runtime has stopped, its workers have ended
     /// and every job has ended. For whoever stops it, and whoever ends jobs or gives places back after
     /// that.
     pub(crate) fn close_if_over(&self) {
@@ -164,8 +185,8 @@ impl Shared {
         }
     }
 
-    /// Whether this thread may not wait for a job: no worker of the same runtime may, and in a
-    /// simulation nobody.
+    /// Whether this thread may not wait for a job: no worker of the same runtime may, also while a
+    /// simulation runs inside of its turn, and in a simulation nobody.
     pub(crate) fn would_block(&self) -> bool {
         self.settings.simulated || self.runtime.is_current()
     }
@@ -191,8 +212,9 @@ impl Shared {
             Policy::HighestPriority => priority = kept.priority,
             // What nothing is known of comes last.
             Policy::ShortestFirst => priority = -(estimate().unwrap_or(u64::MAX) as f64),
-            Policy::MultilevelFeedback { queue_count, time_slice } if kept.class().is_some() => {
-                let slices = estimate().unwrap_or(0) / nanos(time_slice).max(1);
+            // What it was given does not count: this policy is for those that know nothing.
+            Policy::MultilevelFeedback { queue_count, time_slice } => {
+                let slices = self.learnt(kept).unwrap_or(0) / nanos(time_slice).max(1);
                 level = slices.min(queue_count.saturating_sub(1) as u64) as u32;
             }
             _ => {}
@@ -203,8 +225,12 @@ impl Shared {
 
     /// How long a job should take: what its class was learnt to take, else what it was given.
     pub(crate) fn estimate(&self, kept: &Kept) -> Option<u64> {
-        let learnt = kept.class().and_then(|class| self.classes.estimate(class));
-        learnt.or(Some(kept.estimate).filter(|estimate| *estimate > 0))
+        self.learnt(kept).or(Some(kept.estimate).filter(|estimate| *estimate > 0))
+    }
+
+    /// How long the jobs of its class were learnt to take.
+    fn learnt(&self, kept: &Kept) -> Option<u64> {
+        kept.class().and_then(|class| self.classes.estimate(class))
     }
 
     /// A job of which this is known took so long.
@@ -320,6 +346,7 @@ mod tests {
         let shared = shared();
         let mut events = shared.events.listen();
         shared.admit(3).unwrap();
+        shared.deserted();
         shared.closed();
         assert!(!events.has_ended());
         shared.dismiss(3);

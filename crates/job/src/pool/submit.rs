@@ -174,10 +174,17 @@ impl Pool {
         if self.handle.refuses() {
             return Err(Error::Stopped);
         }
-        if shared.is_deserted() && !shared.settings.accept_while_paused {
+        if shared.is_deserted() && !self.serves_the_deserted(shared) {
             return Err(Error::NoAvailableWorkers);
         }
         Ok(())
+    }
+
+    /// Whether jobs are taken while every worker is paused or shut down. While the pool is shut down
+    /// all of them run what there is.
+    #[cold]
+    fn serves_the_deserted(&self, shared: &Shared) -> bool {
+        shared.settings.accept_while_paused || self.handle.is_shutting_down()
     }
 
     /// Asks the prioritizer and the affinity about a job that is submitted alone.

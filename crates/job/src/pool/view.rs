@@ -19,7 +19,8 @@ pub enum WorkerStatus {
     Idle,
     /// It runs a job.
     Busy {
-        /// Which.
+        /// Which; if it lets others run inside of its turn, in [`Turn::join`](kernel::Turn::join), the
+        /// innermost of these.
         job: JobId,
         /// Since when, counted from the start of the runtime. `None` if the job is not timed: see
         /// [`Batch::timed`](crate::Batch::timed).

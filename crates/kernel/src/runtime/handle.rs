@@ -53,10 +53,26 @@ pub enum WorkerState {
 pub struct RuntimeId(usize);
 
 impl RuntimeId {
-    /// Whether this thread is a worker of that runtime, as [`Handle::current_worker`] says it.
-    #[inline]
+    /// Whether this thread is in a turn of that runtime, be it that a simulation runs inside of it.
+    /// Whoever waits there for another turn may wait for the very worker that it holds.
+    ///
+    /// ```
+    /// use kernel::Runtime;
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let id = runtime.id();
+    /// assert!(!id.is_current());
+    /// let mut inside = runtime.compute(move |_| {
+    ///     let mut simulation = Runtime::builder().workers(1).simulate(7).unwrap();
+    ///     let mut nested = simulation.compute(move |_| id.is_current()).unwrap();
+    ///     simulation.run();
+    ///     (id.is_current(), nested.join().unwrap())
+    /// })?;
+    /// assert_eq!(inside.join()?, (true, true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_current(self) -> bool {
-        worker::is_current(self.0)
+        worker::is_inside(self.0)
     }
 }
 
@@ -314,6 +330,23 @@ impl Handle {
     #[inline]
     pub fn refuses(&self) -> bool {
         self.shared.accepts().is_err()
+    }
+
+    /// Whether the runtime is being shut down, or has been: work is taken only from turns that are still
+    /// to finish, and no pause is honoured.
+    ///
+    /// ```
+    /// use kernel::Runtime;
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let handle = runtime.handle();
+    /// assert!(!handle.is_shutting_down());
+    /// runtime.shutdown();
+    /// assert!(handle.is_shutting_down());
+    /// # Ok::<(), kernel::BuildError>(())
+    /// ```
+    pub fn is_shutting_down(&self) -> bool {
+        self.shared.is_refusing()
     }
 
     /// Whether the runtime has stopped: nothing gets a turn any more.

@@ -78,6 +78,7 @@ pub(crate) fn worker_main(worker: Worker, crew: &Crew) {
     let shared = worker.shared.clone();
     drop(worker);
     if crew.leave() {
+        shared.tenants.desert();
         // Nobody is left to run what came in last.
         shared.joiners.close();
         shared.tenants.close();

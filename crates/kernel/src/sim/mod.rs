@@ -299,6 +299,7 @@ impl Drop for Simulation {
         let events = shared.events.as_ref().expect("a simulation has events");
         let left = events.lock().take_all();
         drop(left);
+        shared.tenants.desert();
         shared.tenants.close();
         shared.drop_all();
         shared.timers.close();

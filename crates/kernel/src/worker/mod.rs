@@ -136,20 +136,13 @@ pub(crate) fn with_current<R>(shared: &Shared, user: impl FnOnce(Option<&Worker>
     user(worker.filter(|worker| ptr::eq(Arc::as_ptr(&worker.shared), shared)))
 }
 
-/// Whether this thread is in a turn of the runtime whose shared part lies at this address.
-#[inline]
-pub(crate) fn is_current(shared: usize) -> bool {
-    let current = CURRENT.with(Cell::get);
-    // SAFETY: as in `with_current`.
-    unsafe { current.as_ref() }.is_some_and(|worker| Arc::as_ptr(&worker.shared).addr() == shared)
-}
-
-/// Whether this thread is in a turn of `shared`, also one that another runtime's turn is nested in.
-pub(crate) fn is_inside(shared: &Shared) -> bool {
+/// Whether this thread is in a turn of the runtime whose shared part lies at this address, also one that
+/// another runtime's turn is nested in.
+pub(crate) fn is_inside(shared: usize) -> bool {
     let mut current = CURRENT.with(Cell::get);
     // SAFETY: as in `with_current`; whoever is outside of the current worker waits for it.
     while let Some(worker) = unsafe { current.as_ref() } {
-        if ptr::eq(Arc::as_ptr(&worker.shared), shared) {
+        if Arc::as_ptr(&worker.shared).addr() == shared {
             return true;
         }
         current = worker.outer.load(Relaxed);
