@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use revm::context::result::{ExecutionResult, HaltReason};
 
 use super::words::halt_words;
-use crate::store::StoreError;
+use crate::{store::StoreError, trace::TraceLimit};
 
 /// A call that is not a transaction.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +104,8 @@ pub enum CallError {
     GasAbove(u64),
     /// The virtual machine panicked, with these words.
     Panicked(String),
+    /// There is more in it than is recorded.
+    TraceTooLarge(TraceLimit),
 }
 
 impl fmt::Display for CallError {
@@ -115,6 +117,7 @@ impl fmt::Display for CallError {
             CallError::Halted(reason) => f.write_str(&halt_words(reason)),
             CallError::GasAbove(gas) => write!(f, "gas required exceeds allowance ({gas})"),
             CallError::Panicked(what) => write!(f, "the call could not be made: {what}"),
+            CallError::TraceTooLarge(limit) => write!(f, "{limit}"),
         }
     }
 }
