@@ -60,6 +60,10 @@ pub struct BlockOverride {
     pub number: Option<u64>,
     pub timestamp: Option<u64>,
     pub base_fee: Option<u64>,
+    /// What BLOBBASEFEE gives.
+    pub blob_base_fee: Option<u128>,
+    /// What DIFFICULTY gives, under a fork that has it.
+    pub difficulty: Option<U256>,
     pub gas_limit: Option<u64>,
     pub prevrandao: Option<B256>,
     pub beneficiary: Option<Address>,
