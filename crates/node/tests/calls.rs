@@ -86,6 +86,27 @@ fn overrides_hold_for_one_call_only() {
     let params = json!([{ "to": CONTRACT }, "latest", state, block]);
     assert_eq!(ask(&node, "eth_call", params), word(0x1234));
     assert_eq!(ask(&node, "eth_call", json!([{ "to": CONTRACT }])), "0x");
+    let state = json!({ CONTRACT.to_string(): { "code": returning("4a") } });
+    let with_block = |method, block: Value| {
+        call(
+            node.address(),
+            &path(MARKET),
+            method,
+            json!([{ "to": CONTRACT }, "latest", state, block]),
+        )
+    };
+    let answer = with_block("eth_call", json!({ "blobBaseFee": "0x123" }));
+    assert_eq!(answer["result"], word(0x123), "{answer}");
+    for method in ["eth_call", "eth_estimateGas"] {
+        for (block, expect) in [
+            (json!({ "beaconRoot": word(1) }), "beaconRoot is not supported"),
+            (json!({ "blobBaseFee": format!("0x1{:032x}", 0) }), "blobBaseFee is not below 2^128"),
+            (json!({ "baseFee": format!("0x1{:016x}", 0) }), "baseFee is not below 2^64"),
+        ] {
+            let said = error(&with_block(method, block), -32_602);
+            assert!(said.contains(expect), "{said}");
+        }
+    }
     let both = json!({ CONTRACT.to_string(): { "state": slots, "stateDiff": slots } });
     let params = json!([{ "to": CONTRACT }, "latest", both]);
     let answer = call(node.address(), &path(MARKET), "eth_call", params);

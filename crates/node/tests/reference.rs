@@ -178,7 +178,7 @@ impl Examples {
             "eth_sign" => json!([alice, "0x68656c6c6f"]),
             "personal_sign" => json!(["0x68656c6c6f", alice]),
             "evm_revert" | "anvil_revert" => json!([ask("evm_snapshot")]),
-            "evm_increaseTime" => json!(["0x3c"]),
+            "evm_increaseTime" | "anvil_increaseTime" => json!(["0x3c"]),
             "anvil_mine" | "hardhat_mine" => json!(["0x2"]),
             "trace_call" => json!([call, ["trace"]]),
             "shard_chainId" | "admin_releaseShard" => json!([MARKET]),

@@ -35,6 +35,36 @@ fn the_steps_of_a_transaction_are_told() {
 }
 
 #[test]
+fn more_steps_than_are_recorded_are_an_error_unless_the_first_are_asked_for() {
+    let node = start(|_| {});
+    let alice = node.accounts()[0].address();
+    // Makes a contract that jumps to its beginning for ever.
+    let creation = "0x635b6000565f526004601cf3";
+    let made = send(&node, MARKET, json!({ "from": alice, "data": creation }));
+    let contract = common::included(&node, MARKET, &made).created.expect("it was made");
+    let hash = send(&node, MARKET, json!({ "from": alice, "to": contract, "gas": "0xf4240" }));
+    let call_it = json!({ "to": contract });
+    for (options, steps) in
+        [(json!({}), None), (json!({ "limit": 0 }), None), (json!({ "limit": 7 }), Some(7))]
+    {
+        for (method, params) in [
+            ("debug_traceTransaction", json!([hash, options])),
+            ("debug_traceCall", json!([call_it, "latest", options])),
+        ] {
+            let answer = call(node.address(), &path(MARKET), method, params);
+            let Some(steps) = steps else {
+                assert!(error(&answer, -32_005).contains("65536 steps"), "{method}");
+                continue;
+            };
+            let told = answer["result"]["structLogs"].as_array().unwrap().len();
+            assert_eq!(told, steps, "{method}");
+        }
+    }
+    let tree = ask(&node, "debug_traceTransaction", json!([hash, { "tracer": "callTracer" }]));
+    assert_eq!(tree["error"], "out of gas", "{tree}");
+}
+
+#[test]
 fn each_tracer_tells_its_own() {
     let (node, contract, hash) = counted();
     let alice = json!(node.accounts()[0].address());

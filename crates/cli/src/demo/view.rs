@@ -259,7 +259,9 @@ mod tests {
         let mut simulation = Runtime::builder().workers(1).simulate(1).unwrap();
         let parent = simulation.spawn_process(|mut ctx: Context<u8>| async move {
             let clerk = |mut ctx: Context<u8>| async move {
-                ctx.receive().await;
+                for _ in 0..12 {
+                    ctx.receive().await;
+                }
                 std::future::pending::<()>().await;
             };
             let clerk = ctx.process().name("clerk").mailbox(MailboxKind::Bounded(9)).spawn(clerk);
@@ -268,6 +270,11 @@ mod tests {
         });
         let parent = parent.unwrap();
         simulation.run_for(Duration::from_millis(1500));
+        // Its sixteenth turn is timed, the last of those to come.
+        for number in 0..11_u8 {
+            simulation.send_to_named("clerk", number).unwrap();
+            simulation.run();
+        }
         let before = Sample::take(Duration::ZERO, &simulation, &[]);
         for number in 0..4_u8 {
             simulation.send_to_named("clerk", number).unwrap();

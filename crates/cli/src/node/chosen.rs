@@ -13,6 +13,7 @@ use super::{genesis, log::LogFormat, paths};
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub(crate) settings: Settings,
+    /// Not there where blocks are kept in memory: the sources have settled which it is.
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) in_memory: bool,
     pub(crate) genesis: Option<PathBuf>,
@@ -43,13 +44,7 @@ impl Chosen {
     pub(crate) fn into_settings(self) -> Result<Settings, String> {
         let mut settings = self.settings;
         settings.storage = match (self.in_memory, self.data_dir) {
-            (true, Some(directory)) => {
-                let directory = directory.display();
-                return Err(format!(
-                    "--in-memory and --data-dir {directory} contradict each other: leave one out"
-                ));
-            }
-            (true, None) => Storage::Memory,
+            (true, _) => Storage::Memory,
             (false, Some(directory)) => Storage::Directory(directory),
             (false, None) => Storage::Directory(paths::data()?),
         };

@@ -24,6 +24,7 @@ Each option can also be given as an environment variable (SHIFTWORK_NODE_HTTP_PO
 file in TOML (http.port = 8600; no-fee = true), which is shiftwork/node.toml in your configuration
 folder or the one that --config or SHIFTWORK_NODE_CONFIG names. The command line counts before the
 environment, that before the file, and that before the defaults. --print-config shows what holds.
+What the environment or the file turns on, the command line turns off with =false (--no-fee=false).
 
 The exit code says what came of it:
   0   it ran, and ended in order
@@ -57,7 +58,12 @@ fn argument(setting: &'static Setting, order: usize) -> Arg {
     };
     let argument = argument.help(help);
     match setting.shape {
-        Shape::Flag => argument.action(ArgAction::SetTrue),
+        // With `=`, or what follows would be taken for its value.
+        Shape::Flag => argument
+            .value_name("BOOL")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
         Shape::Value(what) | Shape::Number(what) => {
             argument.value_name(what).allow_hyphen_values(true)
         }
@@ -97,14 +103,9 @@ impl FromArgMatches for Options {
         let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let mut given = BTreeMap::new();
         for setting in SETTINGS.iter().filter(|setting| is_given(setting.name)) {
-            let value = match setting.shape {
-                Shape::Flag => matches.get_flag(setting.name).to_string(),
-                _ => {
-                    let values = matches.get_many::<String>(setting.name).unwrap_or_default();
-                    values.map(String::as_str).collect::<Vec<_>>().join(",")
-                }
-            };
-            given.insert(setting.name, value);
+            let values = matches.get_many::<String>(setting.name).unwrap_or_default();
+            let values: Vec<&str> = values.map(String::as_str).collect();
+            given.insert(setting.name, values.join(","));
         }
         Ok(Options {
             given,

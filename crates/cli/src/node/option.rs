@@ -19,7 +19,7 @@ pub(crate) struct Setting {
 /// What its value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// On when it is there. In the environment and the file: true or false.
+    /// On when it is there. In the environment and the file, and behind `=`: true or false.
     Flag,
     /// One value, called this in the help.
     Value(&'static str),

@@ -479,6 +479,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         number,
         "Filters of all clients"
     ),
+    number!(
+        LIMITS,
+        "limit.log-values",
+        "N",
+        settings.limits.log_values,
+        number,
+        "Addresses and topics that filters and subscriptions of all clients look for"
+    ),
     time!(
         LIMITS,
         "limit.filter-expiry",

@@ -2,6 +2,7 @@
 //! defaults.
 
 use std::{
+    cmp::Ordering,
     collections::BTreeMap,
     env, fmt, fs,
     path::{Path, PathBuf},
@@ -19,8 +20,8 @@ use super::{
 /// The variable that names the file.
 pub(crate) const CONFIG_VARIABLE: &str = "SHIFTWORK_NODE_CONFIG";
 
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a value comes from. The first counts before the others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     CommandLine,
     Environment,
@@ -75,7 +76,34 @@ pub(crate) fn resolve(
         (setting.set)(&mut chosen, &value).map_err(|why| format!("{name}: {why}"))?;
         sources.push(source);
     }
+    settle_storage(&mut chosen, &mut sources)?;
     Ok(Resolved { chosen, sources, warnings: unknown_variables() })
+}
+
+/// `data-dir` and `in-memory` are two answers to one question: that of the first source counts, and
+/// the other is then as if nobody had given it.
+fn settle_storage(chosen: &mut Chosen, sources: &mut [Source]) -> Result<(), String> {
+    let Some(directory) = chosen.data_dir.as_deref().filter(|_| chosen.in_memory) else {
+        return Ok(());
+    };
+    let place =
+        |name| SETTINGS.iter().position(|setting| setting.name == name).expect("in the list");
+    let (on_disk, in_memory) = (place("data-dir"), place("in-memory"));
+    match sources[on_disk].cmp(&sources[in_memory]) {
+        Ordering::Less => chosen.in_memory = false,
+        Ordering::Greater => chosen.data_dir = None,
+        Ordering::Equal => {
+            return Err(format!(
+                "{}: in-memory and data-dir {} contradict each other: leave one out",
+                sources[on_disk],
+                directory.display()
+            ));
+        }
+    }
+    let first = sources[on_disk].clone().min(sources[in_memory].clone());
+    sources[on_disk] = first.clone();
+    sources[in_memory] = first;
+    Ok(())
 }
 
 fn variable(setting: &Setting) -> Result<Option<String>, String> {

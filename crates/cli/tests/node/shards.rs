@@ -3,7 +3,7 @@
 use alloy_primitives::Address;
 use serde_json::{Value, json};
 
-use crate::{Running, path, place, run, signer, transfer};
+use crate::{Running, command, ended, path, place, run, signer, transfer};
 
 const SHARD: Address = Address::repeat_byte(0x3a);
 const OTHER: Address = Address::repeat_byte(0x3b);
@@ -112,6 +112,21 @@ fn a_damaged_log_is_told_and_left_alone_until_the_loss_is_accepted() {
     let checked = told(&["check", "--cut", "--data-dir", data]);
     assert!(checked.starts_with("in order: 0 shards, "), "{checked}");
     assert_eq!(told(&["check", "--data-dir", data]), checked);
+}
+
+#[test]
+fn a_directory_is_looked_at_although_the_node_is_told_elsewhere_to_keep_none() {
+    let data = place("none-elsewhere");
+    let data = data.to_str().unwrap();
+    let node = Running::start(&["--data-dir", data]);
+    node.send("-TERM");
+    let (code, said) = node.end();
+    assert_eq!(code, Some(0), "{said}");
+    let mut list = command(&["shard", "list", "--data-dir", data]);
+    list.env("SHIFTWORK_NODE_IN_MEMORY", "true");
+    let (code, output, said) = ended(list.output().unwrap());
+    assert!(code == Some(0) && output.ends_with("\n0 shards\n"), "{output}{said}");
+    refused(&["list", "--data-dir", data, "--node=--in-memory"], 2, "contradict");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) const METHODS: &[Method] = &[
         "debug_traceTransaction",
         &[HASH, OPTIONS],
         trace_transaction,
-        "What happened inside a transaction: its steps, or what a tracer makes of them.",
+        "What happened inside a transaction: its steps, 65,536 at most, or what a tracer makes of them.",
     ),
     Method::on_worker(
         "debug_traceCall",
@@ -160,7 +160,7 @@ pub(super) fn position(shard: &Shard, hash: B256) -> Result<Position, RpcError> 
 pub(super) fn untraced(error: ExecuteError) -> RpcError {
     match error {
         ExecuteError::Store(why) => why.into(),
-        ExecuteError::TraceTooLarge => RpcError::new(LIMIT, error.to_string()),
+        ExecuteError::TraceTooLarge(_) => RpcError::new(LIMIT, error.to_string()),
         other => RpcError::internal(&other),
     }
 }

@@ -94,7 +94,7 @@ impl From<ExecuteError> for AmendError {
         match why {
             ExecuteError::Store(why) => AmendError::Store(why),
             ExecuteError::Fault(what) => AmendError::Fault(what),
-            ExecuteError::TraceTooLarge => AmendError::Fault(why.to_string()),
+            ExecuteError::TraceTooLarge(_) => AmendError::Fault(why.to_string()),
         }
     }
 }

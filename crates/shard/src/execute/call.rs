@@ -17,7 +17,7 @@ use revm::{
         BlockEnv, TxEnv,
         result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction},
     },
-    context_interface::either::Either,
+    context_interface::{block::BlobExcessGasAndPrice, either::Either},
     database::{CacheDB, WrapDatabaseRef},
     handler::EthPrecompiles,
     interpreter::Instruction,
@@ -332,6 +332,14 @@ fn change_block(block: &mut BlockEnv, change: &BlockOverride) {
     }
     if let Some(base_fee) = change.base_fee {
         block.basefee = base_fee;
+    }
+    if let Some(price) = change.blob_base_fee {
+        let excess = block.blob_excess_gas_and_price.map_or(0, |blob| blob.excess_blob_gas);
+        let changed = BlobExcessGasAndPrice { excess_blob_gas: excess, blob_gasprice: price };
+        block.blob_excess_gas_and_price = Some(changed);
+    }
+    if let Some(difficulty) = change.difficulty {
+        block.difficulty = difficulty;
     }
     if let Some(gas_limit) = change.gas_limit {
         block.gas_limit = gas_limit;

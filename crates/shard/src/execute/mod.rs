@@ -16,7 +16,7 @@ use alloy_primitives::{Address, B256, map::HashMap};
 use crate::{
     block::{ChangeSet, Receipt},
     store::StoreError,
-    trace,
+    trace::TraceLimit,
     transaction::SharedTransaction,
 };
 
@@ -82,8 +82,8 @@ pub enum ExecuteError {
     Store(StoreError),
     /// The executor itself has failed.
     Fault(String),
-    /// What was asked to be traced takes more than [`BYTES_MAX`](crate::trace::BYTES_MAX).
-    TraceTooLarge,
+    /// There is more in what was asked to be traced than is recorded.
+    TraceTooLarge(TraceLimit),
 }
 
 impl fmt::Display for DropReason {
@@ -107,12 +107,7 @@ impl fmt::Display for ExecuteError {
         match self {
             ExecuteError::Store(error) => write!(f, "the state could not be read: {error}"),
             ExecuteError::Fault(what) => write!(f, "the executor has failed: {what}"),
-            ExecuteError::TraceTooLarge => write!(
-                f,
-                "the trace would be larger than {} MiB: ask for less, e.g. for one transaction, or \
-                 with disableStack",
-                trace::BYTES_MAX >> 20
-            ),
+            ExecuteError::TraceTooLarge(limit) => write!(f, "{limit}"),
         }
     }
 }
@@ -121,7 +116,7 @@ impl std::error::Error for ExecuteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ExecuteError::Store(error) => Some(error),
-            ExecuteError::Fault(_) | ExecuteError::TraceTooLarge => None,
+            ExecuteError::Fault(_) | ExecuteError::TraceTooLarge(_) => None,
         }
     }
 }

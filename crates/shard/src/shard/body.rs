@@ -424,7 +424,7 @@ impl ShardBody {
             // Trying again does not mend these.
             ExecuteError::Store(StoreError::Corrupt(_) | StoreError::TooLong { .. })
             | ExecuteError::Fault(_)
-            | ExecuteError::TraceTooLarge => self.trouble.failed(),
+            | ExecuteError::TraceTooLarge(_) => self.trouble.failed(),
             ExecuteError::Store(_) => self.trouble.store_failed(),
         };
         match verdict {

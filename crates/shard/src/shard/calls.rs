@@ -59,8 +59,8 @@ impl Shard {
     /// again up to it.
     ///
     /// # Errors
-    /// If there is no such transaction, the store can not be read, or the trace would be larger
-    /// than [`BYTES_MAX`](crate::trace::BYTES_MAX).
+    /// If there is no such transaction, the store can not be read, or the trace would reach a
+    /// [`TraceLimit`](crate::trace::TraceLimit).
     pub fn trace(&self, at: Position, request: &TraceRequest) -> Result<Trace, ExecuteError> {
         if let TraceRequest::Calls(config) = request
             && stored::answers(config)
@@ -77,8 +77,8 @@ impl Shard {
     /// What happened inside each transaction of a block, by executing it again.
     ///
     /// # Errors
-    /// If there is no such block, the store can not be read, or the traces together would be larger
-    /// than [`BYTES_MAX`](crate::trace::BYTES_MAX).
+    /// If there is no such block, the store can not be read, or the traces together would reach a
+    /// [`TraceLimit`](crate::trace::TraceLimit).
     pub fn trace_block(
         &self,
         number: u64,

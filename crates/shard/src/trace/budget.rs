@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    mem,
+    fmt, mem,
 };
 
 use alloy_primitives::{Address, Log, U256};
@@ -21,10 +21,37 @@ use revm::{
     },
 };
 
-use super::request::{Recorder, TraceRequest, recorder};
+use super::request::{Recorder, STEPS_MAX, TraceRequest, recorder, wants_all_steps};
 
 /// What is recorded for one request, and what the answer holds, takes no more bytes than this.
 pub const BYTES_MAX: usize = 64 << 20;
+
+/// Which limit a trace has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceLimit {
+    /// It takes more than [`BYTES_MAX`].
+    Bytes,
+    /// All steps are wanted, and a transaction has more than [`STEPS_MAX`].
+    Steps,
+}
+
+impl fmt::Display for TraceLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TraceLimit::Bytes => write!(
+                f,
+                "the trace would be larger than {} MiB: ask for less, e.g. for one transaction, or \
+                 with disableStack",
+                BYTES_MAX >> 20
+            ),
+            TraceLimit::Steps => write!(
+                f,
+                "the trace would have more than {STEPS_MAX} steps: ask for the first of them (limit, \
+                 {STEPS_MAX} at most), or with a tracer"
+            ),
+        }
+    }
+}
 
 /// What a call takes beside its bytes.
 const CALL: usize = 1 << 10;
@@ -41,8 +68,10 @@ const MEMORY_COPIES: usize = 4;
 pub(crate) struct Budgeted {
     recorder: Recorder,
     left: usize,
-    spent: bool,
-    /// Steps of this transaction.
+    reached: Option<TraceLimit>,
+    /// Steps that are not recorded are missing.
+    wants_all_steps: bool,
+    /// Steps of this transaction that were recorded.
     steps: u64,
     /// Slots that steps of this transaction have named: each step that names one shows all.
     slots: HashMap<Address, HashSet<U256>>,
@@ -53,7 +82,8 @@ impl Budgeted {
         Budgeted {
             recorder: recorder(request),
             left: bytes,
-            spent: false,
+            reached: None,
+            wants_all_steps: wants_all_steps(request),
             steps: 0,
             slots: HashMap::new(),
         }
@@ -71,15 +101,15 @@ impl Budgeted {
         self.left = bytes;
     }
 
-    /// Whether there was too much to record. What was is not whole.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.spent
+    /// That there was too much to record, if there was. What was is not whole.
+    pub(crate) fn reached(&self) -> Option<TraceLimit> {
+        self.reached
     }
 
     fn spend(&mut self, bytes: usize) {
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
-            None => self.spent = true,
+            None => self.reached = Some(TraceLimit::Bytes),
         }
     }
 
@@ -102,8 +132,13 @@ impl Budgeted {
     fn spend_on_step(&mut self, interp: &Interpreter) {
         let Either::Left(tracing) = &self.recorder else { return };
         let config = tracing.config();
-        let at_limit = config.step_limit.is_some_and(|limit| self.steps >= limit.get());
-        if !config.record_steps || at_limit {
+        if !config.record_steps {
+            return;
+        }
+        if config.step_limit.is_some_and(|limit| self.steps >= limit.get()) {
+            if self.wants_all_steps {
+                self.reached = Some(TraceLimit::Steps);
+            }
             return;
         }
         self.steps += 1;
@@ -134,16 +169,16 @@ impl Budgeted {
         }
     }
 
-    /// Has execution end with an error when all is spent.
+    /// Has execution end with an error when there is too much.
     fn check(&self, context: &mut impl ContextTr) {
-        if self.spent && context.error().is_ok() {
+        if self.reached.is_some() && context.error().is_ok() {
             *context.error() = Err(ContextError::Custom("the trace is too large".to_owned()));
         }
     }
 
     fn check_and_halt(&self, interp: &mut Interpreter, context: &mut impl ContextTr) {
         self.check(context);
-        if self.spent {
+        if self.reached.is_some() {
             // It may be about to call or to return: that does not count any more.
             interp.bytecode.action().take();
             interp.bytecode.reset_action();
@@ -152,7 +187,7 @@ impl Budgeted {
     }
 }
 
-/// Calls and their ends are told to the recorder even when all is spent: it counts on pairs.
+/// Calls and their ends are told to the recorder even when there is too much: it counts on pairs.
 impl<C: ContextTr<Journal: JournalExt>> Inspector<C> for Budgeted {
     fn initialize_interp(&mut self, interp: &mut Interpreter, context: &mut C) {
         self.recorder.initialize_interp(interp, context);
@@ -161,14 +196,14 @@ impl<C: ContextTr<Journal: JournalExt>> Inspector<C> for Budgeted {
 
     fn step(&mut self, interp: &mut Interpreter, context: &mut C) {
         self.spend_on_step(interp);
-        if !self.spent {
+        if self.reached.is_none() {
             self.recorder.step(interp, context);
         }
         self.check_and_halt(interp, context);
     }
 
     fn step_end(&mut self, interp: &mut Interpreter, context: &mut C) {
-        if !self.spent {
+        if self.reached.is_none() {
             self.recorder.step_end(interp, context);
         }
         self.check_and_halt(interp, context);

@@ -32,8 +32,8 @@ use crate::{
     transaction::tx_env,
 };
 
-pub use budget::BYTES_MAX;
 use budget::Budgeted;
+pub use budget::{BYTES_MAX, TraceLimit};
 use request::answer;
 pub use request::{STEPS_MAX, Trace, TraceRequest};
 
@@ -59,8 +59,8 @@ impl Traces<'_> {
     /// What happened inside the transaction at this place of the block.
     ///
     /// # Errors
-    /// If there is no such transaction, the state before can not be read, or the trace would be
-    /// larger than [`BYTES_MAX`].
+    /// If there is no such transaction, the state before can not be read, or the trace would reach
+    /// a [`TraceLimit`].
     pub fn transaction(
         &self,
         block: &Block,
@@ -76,8 +76,7 @@ impl Traces<'_> {
     /// What happened inside each transaction of the block.
     ///
     /// # Errors
-    /// If the state before can not be read, or the traces together would be larger than
-    /// [`BYTES_MAX`].
+    /// If the state before can not be read, or the traces together would reach a [`TraceLimit`].
     pub fn block(&self, block: &Block, request: &TraceRequest) -> Result<Vec<Trace>, ExecuteError> {
         self.collect(block, 0..block.transactions.len(), request)
     }
@@ -152,8 +151,8 @@ impl Traces<'_> {
                 machine.transact(env).map_err(again)?
             } else {
                 let done = machine.inspect_tx(env);
-                if machine.inspector.is_spent() {
-                    return Err(ExecuteError::TraceTooLarge);
+                if let Some(limit) = machine.inspector.reached() {
+                    return Err(ExecuteError::TraceTooLarge(limit));
                 }
                 let done = done.map_err(again)?;
                 let recorded = machine.inspector.take(request);
@@ -193,8 +192,8 @@ pub fn trace_call(
         let budgeted = Budgeted::new(request, BYTES_MAX);
         let mut machine = calls.machine(scratch, budgeted, &env, overrides);
         let done = machine.inspect_tx(env);
-        if machine.inspector.is_spent() {
-            return Err(CallError::Invalid(ExecuteError::TraceTooLarge.to_string()));
+        if let Some(limit) = machine.inspector.reached() {
+            return Err(CallError::TraceTooLarge(limit));
         }
         let done = done.map_err(call_error)?;
         let recorded = machine.inspector.take(request);

@@ -13,7 +13,7 @@ use revm_inspectors::tracing::{FourByteInspector, TracingInspector, TracingInspe
 
 use crate::{block::Block, execute::call::Scratch, store::StoreError};
 
-/// No more steps of a transaction are recorded.
+/// A transaction that has more steps is traced only as far as was asked for.
 pub const STEPS_MAX: u64 = 1 << 16;
 
 /// What to find out.
@@ -24,7 +24,8 @@ pub enum TraceRequest {
     Calls(CallConfig),
     /// The calls one after the other, as Parity's `trace_transaction`.
     Flat,
-    /// Each step of the virtual machine, up to [`STEPS_MAX`].
+    /// Each step of the virtual machine. With a `limit` up to [`STEPS_MAX`] the first so many; without,
+    /// and with 0, all, and more than [`STEPS_MAX`] are too many.
     Steps(GethDefaultTracingOptions),
     /// The accounts that it needed, or with `diff_mode` what it changed.
     PreState(PreStateConfig),
@@ -108,6 +109,16 @@ fn info(place: Option<(&Block, usize)>) -> TransactionInfo {
 }
 
 fn bounded(options: &GethDefaultTracingOptions) -> GethDefaultTracingOptions {
-    let limit = options.limit.filter(|limit| *limit > 0).unwrap_or(STEPS_MAX).min(STEPS_MAX);
+    let limit = first_steps(options).unwrap_or(STEPS_MAX);
     GethDefaultTracingOptions { limit: Some(limit), ..*options }
+}
+
+/// So many steps are asked for, and those behind them are not wanted; `None`: all are.
+fn first_steps(options: &GethDefaultTracingOptions) -> Option<u64> {
+    options.limit.filter(|limit| (1..=STEPS_MAX).contains(limit))
+}
+
+/// Whether steps that are not recorded are missing in the answer.
+pub(super) fn wants_all_steps(request: &TraceRequest) -> bool {
+    matches!(request, TraceRequest::Steps(options) if first_steps(options).is_none())
 }

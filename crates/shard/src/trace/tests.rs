@@ -181,23 +181,58 @@ fn steps_are_recorded_and_bounded() {
         },
     );
     let (block, maps) = executed(&rules, vec![call(&rules, 0, 0, TRANSIENT, Bytes::new()), burn]);
-    let steps = |index, options| {
-        let trace = traces(&rules, &maps)
-            .transaction(&block, index, &TraceRequest::Steps(options))
-            .unwrap();
+    let traced = |index, limit| {
+        let options = GethDefaultTracingOptions { limit, ..Default::default() };
+        traces(&rules, &maps).transaction(&block, index, &TraceRequest::Steps(options))
+    };
+    let steps = |index, limit| {
+        let trace = traced(index, limit).unwrap();
         let Trace::Steps(frame) = trace else { panic!("{trace:?}") };
         frame
     };
-    let all = steps(0, GethDefaultTracingOptions::default());
+    let all = steps(0, None);
     assert!(!all.failed);
     let ops: Vec<_> = all.struct_logs.iter().map(|log| log.op.to_string()).collect();
     assert_eq!(ops.len(), 11);
     assert_eq!((ops[0].as_str(), ops[10].as_str()), ("PUSH1", "STOP"));
-    let few = steps(0, GethDefaultTracingOptions { limit: Some(3), ..Default::default() });
-    assert_eq!(few.struct_logs.len(), 3);
-    let many = steps(1, GethDefaultTracingOptions { limit: Some(u64::MAX), ..Default::default() });
+    // Whoever asks for few gets few, and whoever wants all gets all or an error.
+    assert_eq!(steps(0, Some(3)).struct_logs.len(), 3);
+    assert_eq!(steps(0, Some(0)), all);
+    assert_eq!(steps(0, Some(STEPS_MAX + 1)), all);
+    let many = steps(1, Some(STEPS_MAX));
     assert_eq!(many.struct_logs.len() as u64, STEPS_MAX);
     assert!(many.failed);
+    for limit in [None, Some(0), Some(STEPS_MAX + 1), Some(u64::MAX)] {
+        let error = traced(1, limit).unwrap_err();
+        assert!(matches!(error, ExecuteError::TraceTooLarge(TraceLimit::Steps)), "{error}");
+        assert!(error.to_string().contains("65536 steps"), "{error}");
+    }
+}
+
+#[test]
+fn as_many_steps_as_there_may_be_are_recorded_and_one_more_is_too_many() {
+    let rules = Rules::default();
+    let straight = Address::repeat_byte(0xa4);
+    // And the STOP behind the code.
+    let trace = |steps: u64| {
+        let code = vec![opcode::JUMPDEST; steps as usize - 1];
+        let sent = sent(
+            user(0),
+            alloy_consensus::TxEip1559 {
+                gas_limit: 200_000,
+                ..eip1559(&rules, 0, TxKind::Call(straight))
+            },
+        );
+        let (block, maps) = executed_in(&rules, &genesis(&[(straight, code.into())]), vec![sent]);
+        let request = TraceRequest::Steps(GethDefaultTracingOptions::default());
+        let traced = traces(&rules, &maps).transaction(&block, 0, &request);
+        traced.map(|trace| match trace {
+            Trace::Steps(frame) => frame.struct_logs.len() as u64,
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(trace(STEPS_MAX).unwrap(), STEPS_MAX);
+    assert!(trace(STEPS_MAX + 1).is_err());
 }
 
 #[test]

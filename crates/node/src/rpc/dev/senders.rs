@@ -23,6 +23,7 @@ pub(crate) const METHODS: &[Method] = &[
     Method::here("anvil_stopImpersonatingAccount", ADDRESS, end, END).at(Place::Everywhere),
     Method::here("hardhat_stopImpersonatingAccount", ADDRESS, end, END).at(Place::Everywhere),
     Method::here("anvil_autoImpersonateAccount", ON, all, ALL).at(Place::Everywhere),
+    Method::here("hardhat_autoImpersonateAccount", ON, all, ALL).at(Place::Everywhere),
 ];
 
 fn begin(call: &mut Call) -> Result<Answer, RpcError> {

@@ -27,30 +27,24 @@ const fn method(
     Method::waiting(name, params, run, about).at(Place::OwnOnly)
 }
 
+const SET_BALANCE: &str = "Sets a balance, in wei.";
+const SET_NONCE: &str = "Sets an account's nonce.";
+const SET_CODE: &str = "Sets an account's code.";
+const SET_SLOT: &str = "Sets a slot of an account's storage.";
+
+/// Under the names of anvil, hardhat and ganache.
 pub(crate) const METHODS: &[Method] = &[
-    method("anvil_setBalance", BALANCE, |call| Box::pin(balance(call)), "Sets a balance, in wei."),
-    method(
-        "hardhat_setBalance",
-        BALANCE,
-        |call| Box::pin(balance(call)),
-        "Sets a balance, in wei.",
-    ),
-    method("anvil_setNonce", NONCE, |call| Box::pin(nonce(call)), "Sets an account's nonce."),
-    method("hardhat_setNonce", NONCE, |call| Box::pin(nonce(call)), "Sets an account's nonce."),
-    method("anvil_setCode", CODE, |call| Box::pin(code(call)), "Sets an account's code."),
-    method("hardhat_setCode", CODE, |call| Box::pin(code(call)), "Sets an account's code."),
-    method(
-        "anvil_setStorageAt",
-        SLOT,
-        |call| Box::pin(slot(call)),
-        "Sets a slot of an account's storage.",
-    ),
-    method(
-        "hardhat_setStorageAt",
-        SLOT,
-        |call| Box::pin(slot(call)),
-        "Sets a slot of an account's storage.",
-    ),
+    method("anvil_setBalance", BALANCE, |call| Box::pin(balance(call)), SET_BALANCE),
+    method("hardhat_setBalance", BALANCE, |call| Box::pin(balance(call)), SET_BALANCE),
+    method("evm_setAccountBalance", BALANCE, |call| Box::pin(balance(call)), SET_BALANCE),
+    method("anvil_setNonce", NONCE, |call| Box::pin(nonce(call)), SET_NONCE),
+    method("hardhat_setNonce", NONCE, |call| Box::pin(nonce(call)), SET_NONCE),
+    method("evm_setAccountNonce", NONCE, |call| Box::pin(nonce(call)), SET_NONCE),
+    method("anvil_setCode", CODE, |call| Box::pin(code(call)), SET_CODE),
+    method("hardhat_setCode", CODE, |call| Box::pin(code(call)), SET_CODE),
+    method("evm_setAccountCode", CODE, |call| Box::pin(code(call)), SET_CODE),
+    method("anvil_setStorageAt", SLOT, |call| Box::pin(slot(call)), SET_SLOT),
+    method("hardhat_setStorageAt", SLOT, |call| Box::pin(slot(call)), SET_SLOT),
 ];
 
 /// The shard and the account.

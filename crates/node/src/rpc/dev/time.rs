@@ -22,17 +22,16 @@ const TIMESTAMP: &[Param] = &[Param::required("timestamp", Kind::Quantity)];
 const MINE: &[Param] = &[Param::optional("timestamp", Kind::Quantity)];
 const MINE_MANY: &[Param] =
     &[Param::optional("blocks", Kind::Quantity), Param::optional("interval", Kind::Quantity)];
+const ON: &[Param] = &[Param::required("on", Kind::Bool)];
+const INCREASE: &str = "Moves the clock forward by so many seconds, for all shards.";
 const SET: &str = "Moves the clock forward to this time, in seconds: blocks are not older.";
 const MANY: &str = "Makes blocks without transactions, 1,000 at most, so many seconds apart.";
+const AUTOMINE: &str = "Nothing, if it is turned on: transactions are always executed at once.";
+const IS_AUTOMINE: &str = "True: transactions are always executed at once.";
 
 pub(crate) const METHODS: &[Method] = &[
-    Method::here(
-        "evm_increaseTime",
-        SECONDS,
-        increase,
-        "Moves the clock forward by so many seconds, for all shards.",
-    )
-    .at(Place::Everywhere),
+    Method::here("evm_increaseTime", SECONDS, increase, INCREASE).at(Place::Everywhere),
+    Method::here("anvil_increaseTime", SECONDS, increase, INCREASE).at(Place::Everywhere),
     Method::here("evm_setNextBlockTimestamp", TIMESTAMP, set_silently, SET).at(Place::Everywhere),
     Method::here("anvil_setNextBlockTimestamp", TIMESTAMP, set_silently, SET).at(Place::Everywhere),
     Method::here("evm_setTime", TIMESTAMP, set, SET).at(Place::Everywhere),
@@ -47,24 +46,10 @@ pub(crate) const METHODS: &[Method] = &[
     Method::waiting("anvil_mine", MINE_MANY, |call| Box::pin(mine(call)), MANY).at(Place::OwnOnly),
     Method::waiting("hardhat_mine", MINE_MANY, |call| Box::pin(mine(call)), MANY)
         .at(Place::OwnOnly),
-    Method::here(
-        "evm_setAutomine",
-        &[Param::required("on", Kind::Bool)],
-        automine,
-        "Nothing, if it is turned on: transactions are always executed at once.",
-    )
-    .at(Place::OwnOnly),
-    Method::here(
-        "anvil_getAutomine",
-        &[],
-        |call| {
-            allowed(call)?;
-            call.args.end()?;
-            answer(&true)
-        },
-        "True: transactions are always executed at once.",
-    )
-    .at(Place::OwnOnly),
+    Method::here("evm_setAutomine", ON, automine, AUTOMINE).at(Place::OwnOnly),
+    Method::here("anvil_setAutomine", ON, automine, AUTOMINE).at(Place::OwnOnly),
+    Method::here("anvil_getAutomine", &[], is_automine, IS_AUTOMINE).at(Place::OwnOnly),
+    Method::here("hardhat_getAutomine", &[], is_automine, IS_AUTOMINE).at(Place::OwnOnly),
 ];
 
 fn number(call: &mut Call, name: &str) -> Result<u64, RpcError> {
@@ -164,4 +149,10 @@ fn automine(call: &mut Call) -> Result<Answer, RpcError> {
     Err(RpcError::server(
         "a shard executes what it can at once: transactions can not be made to wait",
     ))
+}
+
+fn is_automine(call: &mut Call) -> Result<Answer, RpcError> {
+    allowed(call)?;
+    call.args.end()?;
+    answer(&true)
 }

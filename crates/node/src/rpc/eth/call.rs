@@ -15,7 +15,7 @@ use super::{block_id, request, revert};
 use crate::{
     context::Context,
     rpc::{
-        error::RpcError,
+        error::{LIMIT, RpcError},
         method::{Answer, Begun, Call, Kind, Method, Param, Run, answer},
     },
 };
@@ -163,6 +163,7 @@ pub(crate) fn failed(error: CallError) -> RpcError {
         CallError::Reverted(output) => revert::error(output),
         CallError::Store(why) => why.into(),
         CallError::Panicked(_) => RpcError::internal(&error),
+        CallError::TraceTooLarge(_) => RpcError::new(LIMIT, error.to_string()),
         other => RpcError::server(other.to_string()),
     }
 }

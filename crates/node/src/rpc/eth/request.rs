@@ -130,15 +130,24 @@ pub(crate) fn overrides(
 
 fn block_override(change: Option<BlockOverrides>) -> Result<BlockOverride, RpcError> {
     let Some(change) = change else { return Ok(BlockOverride::default()) };
-    let small = |what, value: Option<alloy_primitives::U256>| match value.map(u64::try_from) {
-        None => Ok(None),
-        Some(Ok(value)) => Ok(Some(value)),
-        Some(Err(_)) => Err(RpcError::invalid(format!("block override {what} is above 2^64"))),
+    if change.beacon_root.is_some() {
+        // As in geth: what reads it is a system call, which a call does not begin with.
+        return Err(RpcError::invalid(
+            "block override beaconRoot is not supported for this RPC method",
+        ));
+    }
+    let above =
+        |what, bits: u32| RpcError::invalid(format!("block override {what} is not below 2^{bits}"));
+    let small = |what, value: Option<U256>| {
+        value.map(u64::try_from).transpose().map_err(|_| above(what, 64))
     };
+    let blob_base_fee = change.blob_base_fee.map(u128::try_from).transpose();
     Ok(BlockOverride {
         number: small("number", change.number)?,
         timestamp: change.time,
         base_fee: small("baseFee", change.base_fee)?,
+        blob_base_fee: blob_base_fee.map_err(|_| above("blobBaseFee", 128))?,
+        difficulty: change.difficulty,
         gas_limit: change.gas_limit,
         prevrandao: change.random,
         beneficiary: change.coinbase,

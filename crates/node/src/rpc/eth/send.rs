@@ -16,7 +16,10 @@ use shard::{
     transaction::{Malformed, Unrecovered},
 };
 
-use super::convert::{self, Place as InBlock};
+use super::{
+    convert::{self, Place as InBlock},
+    transaction::included,
+};
 use crate::{
     context::Context,
     rpc::{
@@ -122,7 +125,7 @@ async fn receipt(context: &Context, address: Address, hash: B256) -> Result<Answ
         let mut blocks = context.shards.subscribe(ROOM, interest);
         // One that does not keep up is dropped, and subscribes and looks again.
         loop {
-            if let Some(included) = shard.included(hash)? {
+            if let Some(included) = included(context, &shard, hash)? {
                 let (one, place) = (&included.transaction, InBlock::of(&included));
                 let logs_before = included.logs_before;
                 return answer(&convert::receipt(one, &included.receipt, place, logs_before));

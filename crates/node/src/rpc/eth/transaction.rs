@@ -2,16 +2,23 @@
 
 use alloy_primitives::{B256, Bytes};
 use alloy_rpc_types_eth::Index;
-use shard::{Position, Shard, shard::Included, transaction::SharedTransaction};
+use shard::{
+    Position, Shard,
+    shard::{Included, TransactionStatus},
+    transaction::SharedTransaction,
+};
 
 use super::{
     block::{Named, hashed, numbered},
     block_id,
     convert::{self, Place},
 };
-use crate::rpc::{
-    error::RpcError,
-    method::{Answer, Call, Kind, Method, Param, answer},
+use crate::{
+    context::Context,
+    rpc::{
+        error::RpcError,
+        method::{Answer, Call, Kind, Method, Param, answer},
+    },
 };
 
 const HASH: Param = Param::required("hash", Kind::Hash);
@@ -66,22 +73,40 @@ impl Found {
     }
 }
 
-fn find(shard: &Shard, hash: B256) -> Result<Option<Found>, RpcError> {
-    if let Some(included) = shard.included(hash)? {
+/// A transaction of a block.
+///
+/// Where the state of its block was left behind it can be sent again, and then it waits under the hash
+/// by which that block has it: until it is in a newer one it is in none.
+pub(crate) fn included(
+    context: &Context,
+    shard: &Shard,
+    hash: B256,
+) -> Result<Option<Included>, RpcError> {
+    // Only developers leave a state behind: nobody else pays for the look into the pool.
+    if context.settings.dev_api
+        && let Some(TransactionStatus::Queued(_)) = shard.transaction_status(hash)?
+    {
+        return Ok(None);
+    }
+    Ok(shard.included(hash)?)
+}
+
+fn find(context: &Context, shard: &Shard, hash: B256) -> Result<Option<Found>, RpcError> {
+    if let Some(included) = included(context, shard, hash)? {
         return Ok(Some(Found::InBlock(Box::new(included))));
     }
     if let Some(pooled) = shard.pooled(hash) {
         return Ok(Some(Found::InPool(pooled)));
     }
     // It may have left the pool for a block between the two looks.
-    Ok(shard.included(hash)?.map(|included| Found::InBlock(Box::new(included))))
+    Ok(included(context, shard, hash)?.map(|included| Found::InBlock(Box::new(included))))
 }
 
 fn found(call: &mut Call) -> Result<Option<Found>, RpcError> {
     let shard = call.shard()?;
     let hash = call.args.required("hash")?;
     call.args.end()?;
-    find(&shard, hash)
+    find(&call.context, &shard, hash)
 }
 
 fn by_hash(call: &mut Call) -> Result<Answer, RpcError> {
@@ -113,7 +138,7 @@ fn receipt(call: &mut Call) -> Result<Answer, RpcError> {
     let shard = call.shard()?;
     let hash = call.args.required("hash")?;
     call.args.end()?;
-    answer(&shard.included(hash)?.map(|included| {
+    answer(&included(&call.context, &shard, hash)?.map(|included| {
         let Included { transaction, receipt, logs_before, .. } = &included;
         convert::receipt(transaction, receipt, Place::of(&included), *logs_before)
     }))

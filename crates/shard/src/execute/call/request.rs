@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use revm::context::result::{ExecutionResult, HaltReason};
 
 use super::words::halt_words;
-use crate::store::StoreError;
+use crate::{store::StoreError, trace::TraceLimit};
 
 /// A call that is not a transaction.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +60,10 @@ pub struct BlockOverride {
     pub number: Option<u64>,
     pub timestamp: Option<u64>,
     pub base_fee: Option<u64>,
+    /// What BLOBBASEFEE gives.
+    pub blob_base_fee: Option<u128>,
+    /// What DIFFICULTY gives, under a fork that has it.
+    pub difficulty: Option<U256>,
     pub gas_limit: Option<u64>,
     pub prevrandao: Option<B256>,
     pub beneficiary: Option<Address>,
@@ -104,6 +108,8 @@ pub enum CallError {
     GasAbove(u64),
     /// The virtual machine panicked, with these words.
     Panicked(String),
+    /// There is more in it than is recorded.
+    TraceTooLarge(TraceLimit),
 }
 
 impl fmt::Display for CallError {
@@ -115,6 +121,7 @@ impl fmt::Display for CallError {
             CallError::Halted(reason) => f.write_str(&halt_words(reason)),
             CallError::GasAbove(gas) => write!(f, "gas required exceeds allowance ({gas})"),
             CallError::Panicked(what) => write!(f, "the call could not be made: {what}"),
+            CallError::TraceTooLarge(limit) => write!(f, "{limit}"),
         }
     }
 }

@@ -245,19 +245,19 @@ fn storage_can_be_overridden_in_part_or_whole() {
 fn the_block_can_be_overridden() {
     let place = Place::new(Rules::default());
     let mut code = Code::new();
-    for (at, opcode) in
-        [op::NUMBER, op::TIMESTAMP, op::BASEFEE, op::COINBASE].into_iter().enumerate()
-    {
+    let opcodes = [op::NUMBER, op::TIMESTAMP, op::BASEFEE, op::COINBASE, op::BLOBBASEFEE];
+    for (at, opcode) in opcodes.into_iter().enumerate() {
         code = code.op(opcode).push(at as u64 * 32).op(op::MSTORE);
     }
-    code = code.push(70u64).op(op::BLOCKHASH).push(128u64).op(op::MSTORE);
-    let code = code.push(160u64).push(0u64).op(op::RETURN).bytes();
+    code = code.push(70u64).op(op::BLOCKHASH).push(160u64).op(op::MSTORE);
+    let code = code.push(192u64).push(0u64).op(op::RETURN).bytes();
     let mut overrides =
         override_of(REVERTER, AccountOverride { code: Some(code), ..Default::default() });
     overrides.block = BlockOverride {
         number: Some(77),
         timestamp: Some(88),
         base_fee: Some(3),
+        blob_base_fee: Some(1 << 100),
         beneficiary: Some(Address::repeat_byte(4)),
         hashes: [(70, keccak256("seventy"))].into(),
         ..BlockOverride::default()
@@ -268,7 +268,26 @@ fn the_block_can_be_overridden() {
     let word = |at: usize| U256::from_be_slice(&output[at * 32..][..32]);
     assert_eq!([word(0), word(1), word(2)], [77, 88, 3].map(U256::from));
     assert_eq!(word(3), U256::from_be_bytes(Address::repeat_byte(4).into_word().0));
-    assert_eq!(word(4), U256::from_be_bytes(keccak256("seventy").0));
+    assert_eq!(word(4), U256::from(1u128 << 100));
+    assert_eq!(word(5), U256::from_be_bytes(keccak256("seventy").0));
+}
+
+#[test]
+fn the_difficulty_can_be_overridden_where_there_is_one() {
+    for (fork, expect) in [(SpecId::LONDON, 77), (SpecId::MERGE, 99)] {
+        let place = Place::new(Rules { fork, ..Rules::default() });
+        let code = Code::new().op(op::DIFFICULTY).push(0u64).op(op::MSTORE);
+        let code = Some(code.push(32u64).push(0u64).op(op::RETURN).bytes());
+        let mut overrides = override_of(REVERTER, AccountOverride { code, ..Default::default() });
+        overrides.block = BlockOverride {
+            difficulty: Some(U256::from(77)),
+            prevrandao: Some(U256::from(99).into()),
+            ..BlockOverride::default()
+        };
+        let outcome = place.calls().call(&to(REVERTER, Bytes::new()), &overrides).unwrap();
+        let Outcome::Returned { output, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(U256::from_be_slice(&output), U256::from(expect), "{fork:?}");
+    }
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn calls() -> TraceRequest {
 }
 
 fn is_too_large<T>(result: &Result<T, ExecuteError>) -> bool {
-    matches!(result, Err(ExecuteError::TraceTooLarge))
+    matches!(result, Err(ExecuteError::TraceTooLarge(TraceLimit::Bytes)))
 }
 
 #[test]
