@@ -46,15 +46,17 @@ fn what_turns_put_in_line_is_counted_by_worker() {
 #[test]
 fn what_turns_put_in_line_is_counted_on_real_threads_too() {
     let runtime = real(Runtime::builder().workers(1));
+    let strand = runtime.strand().idle(|_| -> Step<()> { Step::Pause }).unwrap().0;
     runtime
-        .submit(|turn| {
+        .submit(move |turn| {
             for _ in 0..1000 {
                 turn.submit(|_| {});
             }
+            strand.wake().unwrap();
         })
         .unwrap();
-    until(|| runtime.metrics().total().turns == 1001);
-    assert_eq!(runtime.metrics().total().wakes, 1000);
+    until(|| runtime.metrics().total().turns == 1002);
+    assert_eq!(runtime.metrics().total().wakes, 1001);
 }
 
 #[test]

@@ -29,7 +29,7 @@ use crate::{
     },
     sync::atomic::Ordering::Relaxed,
     turn::Turn,
-    worker,
+    worker::{self, held::Taken},
 };
 
 /// A handle of a strand with an open part, to which it derefs.
@@ -224,7 +224,7 @@ impl<P: Send + Sync + 'static> StrandWith<P> {
             };
             // Also without a handle: its turn is ours.
             leave(self, what);
-            drop(taken);
+            taken.keep();
             Ok(())
         })
     }
@@ -369,9 +369,10 @@ pub fn hand_off_to(waker: Waker) {
     let strand = unsafe { StrandRef::from_raw(waker.data().cast()) };
     let held = worker::with_current(&strand.header().shared, |worker| {
         // One that somebody is filling is queued already.
-        worker.is_some_and(|worker| worker.may_hold() && worker.hold(strand, 0, || false).is_some())
+        let taken = worker.filter(|worker| worker.may_hold())?.hold(strand, 0, || false);
+        taken.map(Taken::keep)
     });
-    if held { drop(waker) } else { waker.wake() }
+    if held.is_some() { drop(waker) } else { waker.wake() }
 }
 
 /// Makes a strand with so many handles, shows it to `before`, and puts it in line. If none of the

@@ -9,6 +9,8 @@
 //! the worker is asked to pause or stop, or the discipline has an order that others rely on, a
 //! held strand goes to the back of the line.
 
+use std::mem::ManuallyDrop;
+
 use crate::{
     record::EventKind,
     strand::{Strand, StrandRef, state::Hold},
@@ -24,8 +26,17 @@ pub(crate) struct Taken<'a> {
     strand: StrandRef,
 }
 
+impl Taken<'_> {
+    /// Something was left: it is held. As dropping it, but where it is called.
+    #[inline(always)]
+    pub(crate) fn keep(self) {
+        let taken = ManuallyDrop::new(self);
+        taken.worker.keep(taken.strand);
+    }
+}
+
 impl Drop for Taken<'_> {
-    #[inline]
+    #[cold]
     fn drop(&mut self) {
         self.worker.keep(self.strand);
     }
@@ -59,7 +70,7 @@ impl Worker {
     }
 
     /// Holds a strand until the current turn has ended. One that was held before goes into line.
-    #[inline]
+    #[inline(always)]
     fn keep(&self, strand: StrandRef) {
         self.slot().counters.hand_offs.add(1);
         if self.shared.recorder.is_on() {

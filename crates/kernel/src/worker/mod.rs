@@ -8,7 +8,7 @@
 //! or hand off to each other can not starve a third.
 
 mod branches;
-mod held;
+pub(crate) mod held;
 mod kept;
 pub(crate) mod look;
 pub(crate) mod next;
